@@ -1,0 +1,51 @@
+# A library a layer: attention (tensor, cpu, observe, attention) stands alone; models are built on it.
+find_package(HWY REQUIRED)
+find_package(TBB REQUIRED)
+
+function(sightline_sources out)
+  set(found)
+  foreach(folder IN LISTS ARGN)
+    file(GLOB_RECURSE here CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
+    list(APPEND found ${here})
+  endforeach()
+  list(FILTER found EXCLUDE REGEX "_test\\.cc$")
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+sightline_sources(attention_sources src/tensor src/cpu src/observe src/attention)
+add_library(sightline_attention STATIC ${attention_sources})
+target_link_libraries(sightline_attention PUBLIC sightline_options PRIVATE hwy TBB::tbb)
+
+sightline_sources(capi_sources src/capi)
+if(capi_sources)
+  add_library(sightline_shared SHARED ${capi_sources})
+  target_link_libraries(sightline_shared PRIVATE sightline_attention)
+  set_target_properties(sightline_shared PROPERTIES OUTPUT_NAME sightline CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON VERSION ${PROJECT_VERSION} SOVERSION 0)
+  target_link_options(sightline_shared PRIVATE -Wl,--exclude-libs,ALL)
+endif()
+
+if(NOT SIGHTLINE_ATTENTION_ONLY)
+  find_package(nlohmann_json REQUIRED)
+  find_package(CLI11 REQUIRED)
+  find_package(fmt REQUIRED)
+  find_package(ICU REQUIRED COMPONENTS uc i18n)
+  find_package(PNG REQUIRED)
+  find_package(Freetype REQUIRED)
+
+  sightline_sources(model_sources src/ops src/format src/tokenizer src/model src/engine)
+  add_library(sightline_model STATIC ${model_sources})
+  target_link_libraries(sightline_model PUBLIC sightline_attention nlohmann_json::nlohmann_json fmt::fmt
+    PRIVATE hwy ICU::uc ICU::i18n PNG::PNG Freetype::Freetype)
+
+  sightline_sources(cli_sources cli)
+  list(FILTER cli_sources EXCLUDE REGEX "/main\\.cc$")
+  add_library(sightline_cli STATIC ${cli_sources})
+  target_link_libraries(sightline_cli PUBLIC sightline_model CLI11::CLI11)
+  add_executable(sightline ${PROJECT_SOURCE_DIR}/cli/main.cc)
+  target_link_libraries(sightline PRIVATE sightline_cli)
+
+  sightline_sources(conform_sources tools/conform)
+  add_executable(sightline-conform ${conform_sources})
+  target_link_libraries(sightline-conform PRIVATE sightline_model)
+endif()

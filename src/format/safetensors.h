@@ -1,0 +1,55 @@
+#ifndef SIGHTLINE_FORMAT_SAFETENSORS_H_
+#define SIGHTLINE_FORMAT_SAFETENSORS_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sightline/tensor.h"
+
+namespace sightline::format {
+
+/// One tensor of a file: its bytes stay where they are mapped (little-endian, row-major, any alignment).
+struct Tensor {
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+
+  std::int64_t element_count() const;
+};
+
+/// A safetensors file (https://github.com/huggingface/safetensors, "Format"), mapped read-only and checked whole when it is
+/// opened: header length within the file and 100 MB, a JSON object without duplicate names or fields, known dtypes, offsets that
+/// are in order, without gaps or overlap, equal to shape x dtype, and end with the file. Throws BadFile, one line naming the file.
+class SafetensorsFile {
+ public:
+  static SafetensorsFile open(const std::filesystem::path& path);
+  /// The same checks on bytes in memory (fuzzing, tests); `bytes` must outlive the object. `name` is used in messages.
+  static SafetensorsFile parse(std::span<const std::byte> bytes, std::string_view name);
+
+  const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
+  /// Null where there is no such tensor.
+  const Tensor* find(std::string_view name) const;
+  /// Throws BadFile naming the tensor that is missing.
+  const Tensor& at(std::string_view name) const;
+  const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  std::shared_ptr<const void> mapping_;
+  std::map<std::string, Tensor, std::less<>> tensors_;
+  std::map<std::string, std::string, std::less<>> metadata_;
+};
+
+/// All elements widened to fp32 (F32, F16, BF16, F64 rounded), exact for the half formats. Throws BadFile for other dtypes.
+std::vector<float> to_f32(const Tensor& tensor);
+
+}  // namespace sightline::format
+
+#endif  // SIGHTLINE_FORMAT_SAFETENSORS_H_
