@@ -1,5 +1,5 @@
 # A library a layer: attention (tensor, cpu, observe, attention) stands alone; models are built on it.
-find_package(HWY REQUIRED)
+find_package(hwy REQUIRED)
 find_package(TBB REQUIRED)
 
 function(sightline_sources out)
@@ -14,7 +14,7 @@ endfunction()
 
 sightline_sources(attention_sources src/tensor src/cpu src/observe src/attention)
 add_library(sightline_attention STATIC ${attention_sources})
-target_link_libraries(sightline_attention PUBLIC sightline_options PRIVATE hwy TBB::tbb)
+target_link_libraries(sightline_attention PUBLIC sightline_options PRIVATE hwy::hwy TBB::tbb)
 
 sightline_sources(capi_sources src/capi)
 if(capi_sources)
@@ -36,7 +36,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   sightline_sources(model_sources src/ops src/format src/tokenizer src/model src/engine)
   add_library(sightline_model STATIC ${model_sources})
   target_link_libraries(sightline_model PUBLIC sightline_attention nlohmann_json::nlohmann_json fmt::fmt
-    PRIVATE hwy ICU::uc ICU::i18n PNG::PNG Freetype::Freetype)
+    PRIVATE hwy::hwy ICU::uc ICU::i18n PNG::PNG Freetype::Freetype)
 
   sightline_sources(cli_sources cli)
   list(FILTER cli_sources EXCLUDE REGEX "/main\\.cc$")
