@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sightline/tensor.h"
+#include "src/format/file.h"
 
 namespace sightline::format {
 
@@ -23,9 +24,10 @@ struct Tensor {
   std::int64_t element_count() const;
 };
 
-/// A safetensors file (https://github.com/huggingface/safetensors, "Format"), mapped read-only and checked whole when it is
-/// opened: header length within the file and 100 MB, a JSON object without duplicate names or fields, known dtypes, offsets that
-/// are in order, without gaps or overlap, equal to shape x dtype, and end with the file. Throws BadFile, one line naming the file.
+/// A safetensors file (https://github.com/huggingface/safetensors, "Format"), mapped read-only and checked whole when
+/// it is opened: header length within the file and 100 MB, a JSON object without duplicate names or fields, known
+/// dtypes, offsets that are in order, without gaps or overlap, equal to shape x dtype, and end with the file. Throws
+/// BadFile, one line naming the file.
 class SafetensorsFile {
  public:
   static SafetensorsFile open(const std::filesystem::path& path);
@@ -47,7 +49,41 @@ class SafetensorsFile {
   std::map<std::string, std::string, std::less<>> metadata_;
 };
 
-/// All elements widened to fp32 (F32, F16, BF16, F64 rounded), exact for the half formats. Throws BadFile for other dtypes.
+/// Writes a safetensors file tensor by tensor, holding none of them: declare all, then write their bytes in the order
+/// of declaration, in pieces of any size; the file appears with finish(). The data begin at a multiple of 8 bytes.
+/// Throws BadFile where writing fails, BadArgument for names used twice, negative shapes, and bytes that do not fit
+/// what was declared.
+class SafetensorsWriter {
+ public:
+  explicit SafetensorsWriter(const std::filesystem::path& path,
+                             std::map<std::string, std::string, std::less<>> metadata = {});
+  /// All declarations come before the first write.
+  void declare(std::string_view name, DType dtype, std::span<const std::int64_t> shape);
+  /// The next bytes of tensor `name`, little-endian, row-major. A tensor begins once those declared before it are
+  /// whole.
+  void write(std::string_view name, std::span<const std::byte> bytes);
+  void finish();
+
+ private:
+  struct Declared {
+    std::string name;
+    DType dtype;
+    std::vector<std::int64_t> shape;
+    std::uint64_t size;  // bytes
+  };
+  void write_header();
+  void skip_whole();
+
+  AtomicFile file_;
+  std::map<std::string, std::string, std::less<>> metadata_;
+  std::vector<Declared> declared_;
+  bool header_written_ = false;
+  std::size_t next_ = 0;       // index of the tensor being written
+  std::uint64_t written_ = 0;  // bytes of it
+};
+
+/// All elements widened to fp32 (F32, F16, BF16, F64 rounded), exact for the half formats. Throws BadFile for other
+/// dtypes.
 std::vector<float> to_f32(const Tensor& tensor);
 
 }  // namespace sightline::format

@@ -1,0 +1,45 @@
+#ifndef SIGHTLINE_FORMAT_CHECKPOINT_H_
+#define SIGHTLINE_FORMAT_CHECKPOINT_H_
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/format/safetensors.h"
+
+namespace sightline::format {
+
+/// The weights of a Hugging Face directory: the shards that model.safetensors.index.json names or, without an index,
+/// model.safetensors. Every shard of the index must be there and whole, and hold the tensors that the index says it
+/// holds; other files of the directory are never read. Throws BadFile naming the shard or the tensor.
+class Checkpoint {
+ public:
+  static Checkpoint open(const std::filesystem::path& directory);
+
+  /// Null where there is no such tensor. What was found counts as used from then on.
+  const Tensor* find(std::string_view name);
+  /// Throws BadFile naming the tensor that is missing.
+  const Tensor& at(std::string_view name);
+
+  std::vector<std::string> names() const;            // sorted
+  std::vector<std::string> unused() const;           // those that find() and at() never gave, sorted
+  const std::string& name() const { return name_; }  // of the file that lists the tensors, for messages
+
+ private:
+  struct Entry {
+    Tensor tensor;
+    bool used = false;
+  };
+  void add_single(const std::filesystem::path& path);
+  void add_shards(const std::filesystem::path& directory, const std::filesystem::path& index);
+
+  std::string name_;
+  std::vector<SafetensorsFile> files_;  // keep the mappings alive
+  std::map<std::string, Entry, std::less<>> tensors_;
+};
+
+}  // namespace sightline::format
+
+#endif  // SIGHTLINE_FORMAT_CHECKPOINT_H_
