@@ -1,0 +1,78 @@
+#include "src/cpu/parallel.h"
+
+#include <sched.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include "src/cpu/fp_environment.h"
+
+namespace sightline::cpu {
+namespace {
+
+int usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+// Indexes handed out ascending to whoever asks, and the first exception.
+class Queue {
+ public:
+  Queue(std::int64_t count, const std::function<void(std::int64_t)>& body) : count_(count), body_(body) {}
+
+  void drain() {
+    ScopedFpEnvironment environment;
+    while (!failed_.load(std::memory_order_relaxed)) {
+      const std::int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
+      if (index >= count_) return;
+      try {
+        body_(index);
+      } catch (...) {
+        keep(std::current_exception());
+      }
+    }
+  }
+
+  void rethrow() {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void keep(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    failed_ = true;
+  }
+
+  const std::int64_t count_;
+  const std::function<void(std::int64_t)>& body_;
+  std::atomic<std::int64_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+int resolve_threads(int threads) { return threads > 0 ? threads : usable_processors(); }
+
+void parallel_for(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body) {
+  if (count <= 0) return;
+  Queue queue(count, body);
+  const int workers = static_cast<int>(std::min<std::int64_t>(resolve_threads(threads), count));
+  if (workers == 1) {
+    queue.drain();
+  } else {
+    tbb::task_arena arena(workers);
+    arena.execute([&] { tbb::parallel_for(0, workers, [&](int) { queue.drain(); }, tbb::simple_partitioner()); });
+  }
+  queue.rethrow();
+}
+
+}  // namespace sightline::cpu

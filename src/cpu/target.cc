@@ -1,0 +1,89 @@
+#include "src/cpu/target.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+
+#include "hwy/highway.h"
+#include "hwy/targets.h"
+#include "sightline/error.h"
+
+namespace sightline::cpu {
+namespace {
+
+struct TargetName {
+  std::string_view name;
+  std::int64_t bit;
+};
+
+// First the names shown, then further spellings understood.
+constexpr TargetName kNames[] = {
+    {"AVX3", HWY_AVX3}, {"AVX2", HWY_AVX2}, {"NEON", HWY_NEON}, {"SCALAR", HWY_SCALAR}, {"AVX512", HWY_AVX3}, {"AVX-512", HWY_AVX3},
+};
+
+std::once_flag once;
+
+std::int64_t runnable() { return (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS; }
+
+std::string name_of(std::int64_t bit) {
+  for (const TargetName& target : kNames) {
+    if (target.bit == bit) return std::string(target.name);
+  }
+  return hwy::TargetName(bit);
+}
+
+std::string join(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+std::int64_t parse(std::string_view name) {
+  std::string upper(name);
+  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  for (const TargetName& target : kNames) {
+    if (target.name == upper) {
+      if ((runnable() & target.bit) != 0) return target.bit;
+      throw BadArgument("SIMD target " + std::string(name) + " cannot run on this machine; it can run " +
+                        join(available_targets()));
+    }
+  }
+  throw BadArgument("unknown SIMD target '" + std::string(name) + "'; this machine can run " + join(available_targets()));
+}
+
+void choose(std::string_view name) {
+  hwy::SetSupportedTargetsForTest(0);
+  const std::int64_t targets = name.empty() ? runnable() : parse(name);
+  hwy::SetSupportedTargetsForTest(targets);
+  hwy::GetChosenTarget().Update(targets);
+}
+
+}  // namespace
+
+void ensure_target() {
+  std::call_once(once, [] {
+    const char* wanted = std::getenv("SIGHTLINE_TARGET");
+    choose(wanted == nullptr ? "" : wanted);
+  });
+}
+
+std::string chosen_target() {
+  ensure_target();
+  const std::int64_t chosen = hwy::SupportedTargets() & HWY_TARGETS;
+  return name_of(chosen & -chosen);
+}
+
+std::vector<std::string> available_targets() {
+  std::vector<std::string> names;
+  for (std::int64_t left = runnable(); left != 0; left &= left - 1) names.push_back(name_of(left & -left));
+  return names;
+}
+
+void force_target(std::string_view name) {
+  ensure_target();
+  choose(name);
+}
+
+}  // namespace sightline::cpu
