@@ -5,8 +5,8 @@
 
 namespace sightline::cpu {
 
-/// For its lifetime this thread rounds to nearest, honours denormals and traps nothing; then the caller's state is back.
-/// Results would otherwise depend on what the calling program set (FTZ is common in audio and game code).
+/// For its lifetime this thread rounds to nearest, honours denormals and traps nothing; then the caller's state is
+/// back. Results would otherwise depend on what the calling program set (FTZ is common in audio and game code).
 class ScopedFpEnvironment {
  public:
   ScopedFpEnvironment();

@@ -70,7 +70,10 @@ void parallel_for(std::int64_t count, int threads, const std::function<void(std:
     queue.drain();
   } else {
     tbb::task_arena arena(workers);
-    arena.execute([&] { tbb::parallel_for(0, workers, [&](int) { queue.drain(); }, tbb::simple_partitioner()); });
+    arena.execute([&] {
+      tbb::parallel_for(
+          0, workers, [&](int) { queue.drain(); }, tbb::simple_partitioner());
+    });
   }
   queue.rethrow();
 }

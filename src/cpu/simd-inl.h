@@ -46,8 +46,8 @@ HWY_INLINE F splat(float value) { return hn::Set(kF32, value); }
 HWY_INLINE F load(const float* HWY_RESTRICT from) { return hn::LoadU(kF32, from); }
 HWY_INLINE void store(F value, float* HWY_RESTRICT to) { hn::StoreU(value, kF32, to); }
 
-// The larger; of two values the second where either is NaN (what x86 does), so that every target drops or keeps the same
-// NaN. Highway's Max leaves NaN to the instruction.
+// The larger; of two values the second where either is NaN (what x86 does), so that every target drops or keeps the
+// same NaN. Highway's Max leaves NaN to the instruction.
 HWY_INLINE F max_or_second(F a, F b) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   return hn::Max(a, b);

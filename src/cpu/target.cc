@@ -20,7 +20,8 @@ struct TargetName {
 
 // First the names shown, then further spellings understood.
 constexpr TargetName kNames[] = {
-    {"AVX3", HWY_AVX3}, {"AVX2", HWY_AVX2}, {"NEON", HWY_NEON}, {"SCALAR", HWY_SCALAR}, {"AVX512", HWY_AVX3}, {"AVX-512", HWY_AVX3},
+    {"AVX3", HWY_AVX3},     {"AVX2", HWY_AVX2},   {"NEON", HWY_NEON},
+    {"SCALAR", HWY_SCALAR}, {"AVX512", HWY_AVX3}, {"AVX-512", HWY_AVX3},
 };
 
 std::once_flag once;
@@ -50,7 +51,8 @@ std::int64_t parse(std::string_view name) {
                         join(available_targets()));
     }
   }
-  throw BadArgument("unknown SIMD target '" + std::string(name) + "'; this machine can run " + join(available_targets()));
+  throw BadArgument("unknown SIMD target '" + std::string(name) + "'; this machine can run " +
+                    join(available_targets()));
 }
 
 void choose(std::string_view name) {
