@@ -1,0 +1,34 @@
+#ifndef SIGHTLINE_ENGINE_AXIS_H_
+#define SIGHTLINE_ENGINE_AXIS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sightline::engine {
+
+/// One row or column of a map as it is shown: a token, or a word made of neighbouring tokens.
+struct AxisItem {
+  std::string label;             // a word as the text spells it, a token as the vocabulary does ("##ing", "[CLS]")
+  std::int64_t token_begin = 0;  // tokens [token_begin, token_end) of the encoding
+  std::int64_t token_end = 0;
+  std::size_t byte_begin = 0;  // range in the text; empty for what the tokenizer's template added
+  std::size_t byte_end = 0;
+  bool special = false;  // added by the template
+};
+
+/// The rows or the columns of a map, in the order of the text. A block of a map is a block of its axes: use subspans.
+using Axis = std::vector<AxisItem>;
+
+/// The index in `axis` (from 0) of the item that `spec` names:
+///   `it`    the only item with that text; case counts unless nothing matches exactly;
+///   `it:2`  the second one, counted from 1;
+///   `#7`    the seventh item of the axis, counted from 1.
+/// An item whose label is `spec` itself, as it stands, wins ("12:30", "#"). Throws BadArgument where nothing matches,
+/// or several do; the message lists what could have been meant.
+std::size_t find_item(const Axis& axis, std::string_view spec);
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_AXIS_H_

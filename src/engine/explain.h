@@ -1,0 +1,48 @@
+#ifndef SIGHTLINE_ENGINE_EXPLAIN_H_
+#define SIGHTLINE_ENGINE_EXPLAIN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "src/engine/look.h"
+
+namespace sightline::engine {
+
+/// One key of an explained row. All in fp64, from the fp32 q, k and v of the pass.
+struct ExplainedKey {
+  double dot = 0;                // q . k
+  double score = 0;              // dot * scale, after whatever else the model does to scores; -inf = hidden
+  double weight = 0;             // softmax of the scores
+  double value_norm = 0;         // |v|
+  double contribution_norm = 0;  // |weight * v|
+};
+
+/// How peaked a row is with one scale.
+struct Peak {
+  double scale = 0;
+  double entropy = 0;  // nats
+  double max_weight = 0;
+};
+
+/// One row of attention, step by step.
+struct Explanation {
+  MapId map;
+  std::int64_t token = 0;             // whose row, index from 0
+  bool scaled = true;                 // false: the scores were not divided by sqrt(D)
+  double scale = 0;                   // what the dot products were multiplied by
+  std::vector<double> query;          // [D]
+  std::vector<ExplainedKey> keys;     // [keys]
+  std::vector<double> contributions;  // [keys, Dv] weight * v
+  std::vector<double> output;         // [Dv] their sum: the head's output for this token
+  Peak with_scale, without_scale;     // both ways, whichever was explained
+  double weight_difference = 0;       // largest |fused kernel - this| over the weights
+  double output_difference = 0;       // largest |fused kernel - this| over the output
+};
+
+/// The four steps - score, scale, softmax, mix - for the row of `token` (index from 0) in one map, in plain fp64, and
+/// how far the fused fp32 kernel is from it. `scale` false leaves the division out, in both. Throws BadArgument.
+Explanation explain(const Look& look, std::int64_t token, const MapId& map, bool scale);
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_EXPLAIN_H_

@@ -1,0 +1,153 @@
+#ifndef SIGHTLINE_ENGINE_LOOK_H_
+#define SIGHTLINE_ENGINE_LOOK_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sightline/attention.h"
+#include "src/engine/axis.h"
+#include "src/engine/model_facts.h"
+#include "src/model/transformer.h"
+
+namespace sightline::engine {
+
+/// The line that stands beside every picture, table and report of weights.
+inline constexpr std::string_view kCaveat = "Attention weights show where information flowed, not why.";
+
+/// One attention map of the model. Layers and heads count from 1, as in "L4H2".
+struct MapId {
+  int layer = 1;
+  int head = 1;
+  model::AttentionKind kind = model::AttentionKind::self;
+
+  bool operator==(const MapId&) const = default;
+};
+
+/// "L4H2".
+std::string map_name(const MapId& id);
+
+/// One token as the model read it.
+struct LookToken {
+  std::int32_t id = 0;
+  std::string piece;                         // as the vocabulary spells it
+  std::size_t byte_begin = 0, byte_end = 0;  // in the UTF-8 text; empty for template tokens
+  std::size_t char_begin = 0, char_end = 0;  // the same in code points
+  std::int64_t word = 0;                     // index into words()
+  bool special = false;                      // added by the template
+};
+
+/// A stretch of the text that is visible and of which the tokenizer kept nothing (it cleans some characters away).
+struct DroppedText {
+  std::size_t byte_begin = 0, byte_end = 0;
+};
+
+/// Segments of keys that are told apart in every row.
+enum Segment : std::int32_t { kSegmentSpecial = 0, kSegmentText = 1 };
+inline constexpr std::int32_t kSegments = 2;
+std::string_view segment_name(std::int32_t segment);  // "special", "text"
+
+/// The offsets (key position minus query position) observed in every row: the previous token, the same, the next.
+inline constexpr std::int64_t kOffsets[] = {-1, 0, 1};
+
+/// The numbers of one map in the layers x heads table. Each is a mean over the rows of text tokens (rows of special
+/// tokens are left out; special keys are not, unless it says so). docs/report.md has the formulas. All come from
+/// observations of the pass, never from the map.
+struct MapSummary {
+  float entropy = 0;             // nats
+  float entropy_normalised = 0;  // entropy / ln(keys): 0 = one key has all, 1 = even
+  float special_share = 0;       // weight on special tokens, 0..1
+  float previous_share = 0;      // weight on the previous, the same and the next token
+  float same_share = 0;
+  float next_share = 0;
+  float distance = 0;      // sum of w |i - j|, in tokens
+  float text_entropy = 0;  // entropy of the row over text keys alone, renormalised, nats
+  float sharpness =
+      0;  // 0..1: mean of (weight on text keys) * (1 - text entropy / ln(text keys)); see Look::sharpest()
+};
+
+/// What the pass observed of one map, a row a token. All spans are dense, row-major, and live as long as the Look.
+struct MapObservations {
+  std::int64_t rows = 0, keys = 0;
+  int top = 0;                              // slots a row in top_index and top_weight, at least LookOptions::top
+  std::span<const float> row_max;           // [rows] largest score
+  std::span<const float> row_sum;           // [rows] sum of exp(score - row_max)
+  std::span<const float> lse;               // [rows]
+  std::span<const float> entropy;           // [rows] nats
+  std::span<const float> text_entropy;      // [rows] the same over text keys alone, renormalised
+  std::span<const float> position;          // [rows] sum of w j
+  std::span<const float> distance;          // [rows] sum of w |i - j|
+  std::span<const float> offset_mass;       // [rows, 3] as kOffsets
+  std::span<const float> segment_mass;      // [rows, kSegments]
+  std::span<const float> key_mass;          // [keys] sum over all rows of the weight of each key
+  std::span<const std::int32_t> top_index;  // [rows, top] key, largest weight first; -1 = none
+  std::span<const float> top_weight;        // [rows, top]
+};
+
+/// A dense block of weights, rows x cols.
+struct Grid {
+  std::int64_t rows = 0, cols = 0;
+  std::vector<float> weights;
+
+  float at(std::int64_t row, std::int64_t col) const { return weights[static_cast<std::size_t>(row * cols + col)]; }
+};
+
+/// A text seen through a model: what one forward pass observed, and Q, K, V and the row state of every layer, from
+/// which any block of any map follows exactly. Memory is O(n) a layer; no n x n map is kept. Made by Session::look().
+/// Safe for concurrent use.
+class Look {
+ public:
+  const ModelFacts& model() const;
+  const std::string& text() const;
+  const std::vector<LookToken>& tokens() const;
+  const Axis& words() const;  // special tokens are words of their own
+  const std::vector<DroppedText>& dropped() const;
+  std::size_t cut_tokens() const;  // tokens that `truncate` removed; 0 = nothing was cut
+  int top() const;                 // LookOptions::top
+
+  /// Words, or with `pieces` tokens; without `special`, what the template added is left out.
+  Axis axis(bool pieces, bool special) const;
+
+  int layers() const;
+  int heads() const;
+  std::vector<MapId> maps() const;  // in order of layer, then head
+  /// Throws BadArgument that says which layers and heads there are.
+  void require(const MapId& id) const;
+
+  const MapSummary& summary(const MapId& id) const;
+  MapObservations observations(const MapId& id) const;
+  /// The map with the highest `sharpness`, of equals the first. A head wins by putting much of its weight on text
+  /// tokens AND gathering it on few of them; one that leaves 1 % to the text scores at most 0.01, however that 1 %
+  /// lies.
+  MapId sharpest() const;
+
+  /// Block of a map between tokens, as tile() gives it: rows and keys are token ranges.
+  std::vector<float> tile(const MapId& id, const TileRange& range, Stage stage) const;
+
+  /// Block of a map between items of axes. Weight TO an item is the sum over its tokens, weight FROM an item the mean
+  /// over its tokens, so that a row still sums to 1 over a whole axis. Goes through tiles of a few rows: a map of any
+  /// size never stands in memory.
+  Grid grid(const MapId& id, std::span<const AxisItem> rows, std::span<const AxisItem> cols) const;
+
+  /// Share of the row's weight that lies on special tokens: what is set aside where they are not shown. Nothing is
+  /// renormalised.
+  float special_share(const MapId& id, const AxisItem& row) const;
+
+  struct Data;
+  explicit Look(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  const Data& data() const { return *data_; }  // for the engine's own files
+
+ private:
+  std::shared_ptr<const Data> data_;
+};
+
+/// The token (index from 0) that `spec` names among the words, or failing that among the pieces; see find_item().
+/// Throws BadArgument where the word has several pieces, listing them: the steps of attention are taken by tokens.
+std::int64_t find_token(const Look& look, std::string_view spec);
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_LOOK_H_

@@ -1,0 +1,47 @@
+#ifndef SIGHTLINE_ENGINE_REPORT_H_
+#define SIGHTLINE_ENGINE_REPORT_H_
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/engine/explain.h"
+#include "src/engine/look.h"
+
+namespace sightline::engine {
+
+/// Version of the report's schema, written into it as "sightline_report". Additions (new lists, new fields, new kinds
+/// of map) keep it; it changes when a field changes its meaning or goes away. docs/report.md describes every field.
+inline constexpr int kReportVersion = 1;
+
+/// The JSON form keeps the order in which fields are written.
+using ReportJson = nlohmann::ordered_json;
+
+struct ReportOptions {
+  std::vector<MapId> maps;    // which maps to report; empty: all
+  std::optional<MapId> grid;  // the map whose weights are written out item by item; none: no weights
+  bool pieces = false;        // that grid between tokens rather than words
+  bool special = true;        // false: leave special tokens out of grid and top keys (never renormalised)
+};
+
+/// The whole report: model, text, tokens, words, segments, maps with everything observed, and explanations if there are
+/// any. Layers and heads count from 1, indexes into the report's lists from 0. What is not finite is written as null,
+/// and `notes` says so. Throws BadArgument for an unknown map.
+ReportJson build_report(const Look& look, const ReportOptions& options = {},
+                        std::span<const Explanation> explanations = {});
+
+/// Valid JSON text, ASCII only, ending in a newline.
+std::string report_text(const ReportJson& report);
+
+/// Writes a safetensors file: the observations as tensors "self.entropy" [maps, rows] and the like, and the report as
+/// JSON text in the metadata entry "sightline_report", without the `row` and `col` lists that the tensors hold. Whole
+/// or not at all. Throws BadFile, BadArgument.
+void write_report(const std::filesystem::path& path, const Look& look, const ReportOptions& options = {},
+                  std::span<const Explanation> explanations = {});
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_REPORT_H_

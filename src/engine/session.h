@@ -1,0 +1,53 @@
+#ifndef SIGHTLINE_ENGINE_SESSION_H_
+#define SIGHTLINE_ENGINE_SESSION_H_
+
+#include <filesystem>
+#include <string_view>
+
+#include "src/engine/look.h"
+#include "src/engine/model_facts.h"
+#include "src/model/transformer.h"
+#include "src/tokenizer/tokenizer.h"
+
+namespace sightline::engine {
+
+/// Where the launcher keeps the default model: ${XDG_CACHE_HOME:-$HOME/.cache}/sightline/all-MiniLM-L6-v2.
+/// Throws BadArgument where neither variable is set.
+std::filesystem::path default_model_directory();
+
+struct SessionOptions {
+  int threads = 0;  // 0: one a processor
+};
+
+struct LookOptions {
+  bool truncate = false;  // cut a text that is over the model's length instead of refusing it
+  int top = 4;            // keys kept a row, 1..64 less the number of special tokens (which are kept on top of it)
+};
+
+/// A model and its tokenizer, ready to look at texts. The one way through for command line, server, page and Python:
+/// text -> tokens -> model -> attention -> report. Nothing but `look()` runs a model. Safe for concurrent calls.
+class Session {
+ public:
+  /// Opens a directory in Hugging Face layout: config.json, model.safetensors (or shards) and tokenizer.json.
+  /// Throws BadFile, UnsupportedModel (also where tokenizer and model disagree about the vocabulary).
+  static Session open(const std::filesystem::path& directory, const SessionOptions& options = {});
+
+  const ModelFacts& model() const { return facts_; }
+
+  /// One forward pass that observes every head, and one more of attention alone with special keys hidden (for
+  /// `text_entropy`). Throws BadArgument for a text that is empty, that leaves no token, that is not UTF-8 (naming the
+  /// byte), or that is longer than the model's limit without `truncate` (naming limit and length).
+  Look look(std::string_view text, const LookOptions& options = {}) const;
+
+ private:
+  Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts, SessionOptions options);
+
+  model::Transformer transformer_;
+  tokenizer::Tokenizer tokenizer_;
+  ModelFacts facts_;
+  SessionOptions options_;
+};
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_SESSION_H_
