@@ -32,7 +32,9 @@ if(capi_sources)
   target_link_libraries(sightline_shared PRIVATE sightline_attention)
   set_target_properties(sightline_shared PROPERTIES OUTPUT_NAME sightline CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON VERSION ${PROJECT_VERSION} SOVERSION 0)
-  target_link_options(sightline_shared PRIVATE -Wl,--exclude-libs,ALL)
+  # Nothing but the C interface is visible, templates of the standard library included.
+  target_link_options(sightline_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  set_target_properties(sightline_shared PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
 endif()
 
 if(NOT SIGHTLINE_ATTENTION_ONLY)

@@ -28,4 +28,17 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   sightline_test(test_engine sightline_model src/engine)
   sightline_test(test_cli sightline_cli cli)
   include(tests/tests.cmake OPTIONAL)
+
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(dev ${PROJECT_SOURCE_DIR}/tools/dev)
+  add_test(NAME sources COMMAND Python3::Interpreter ${dev}/check_sources.py)
+  add_test(NAME sources.check COMMAND Python3::Interpreter ${dev}/check_sources_test.py)
+  add_test(NAME symbols.check COMMAND Python3::Interpreter ${dev}/check_symbols_test.py)
+  add_test(NAME symbols.attention COMMAND Python3::Interpreter ${dev}/check_symbols.py no-output
+    $<TARGET_FILE:sightline_attention>)
+  if(TARGET sightline_shared)
+    add_test(NAME symbols.shared COMMAND Python3::Interpreter ${dev}/check_symbols.py exports
+      $<TARGET_FILE:sightline_shared>)
+  endif()
+  add_test(NAME launcher COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/launcher_test.py)
 endif()

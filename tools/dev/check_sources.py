@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Checks what no compiler checks: the order of the layers, the length of files, and that no work is left behind.
+
+    tools/dev/check_sources.py [ROOT]
+
+Prints a line for each breach, and exits with 1 if there was any.
+"""
+
+import pathlib
+import re
+import sys
+
+# A file includes files of its own layer and of those above it in this list, which is the order of docs and HACKING.md.
+LAYERS = [
+    "include/sightline",
+    "src/tensor",
+    "src/cpu",
+    "src/observe",
+    "src/attention",
+    "src/ops",
+    "src/format",
+    "src/tokenizer",
+    "src/model",
+    "src/engine",
+    "src/capi",
+]
+# What stands on the library. These do not include one another; tests may include all.
+PROGRAMS = ["cli", "tools", "bench"]
+TOP = "tests"
+
+MAX_LINES = 500
+SUFFIXES = {".cc", ".h", ".py", ".sh", ".cmake"}
+NAMES = {"sightline", "run", "long", "CMakeLists.txt"}
+# Spelt in two parts, so that this file passes its own check.
+UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
+
+
+def folders(root):
+    """Where sources are looked for: the project's own folders, so that build directories do not count."""
+    tops = {layer.split("/")[0] for layer in LAYERS} | set(PROGRAMS) | {TOP, "cmake", ".ci"}
+    return [root / top for top in sorted(tops) if (root / top).is_dir()]
+
+
+def sources(root):
+    found = [path for folder in folders(root) for path in folder.rglob("*")] + list(root.glob("*"))
+    return sorted(path for path in found if path.is_file() and (path.suffix in SUFFIXES or path.name in NAMES))
+
+
+def layer_of(name):
+    """The layer or program that a path from the root belongs to; None for what is in no layer."""
+    for layer in LAYERS + PROGRAMS + [TOP]:
+        if name.startswith(layer + "/"):
+            return layer
+    return None
+
+
+def may_include(user, used):
+    if user == used or user == TOP:
+        return True
+    if user in PROGRAMS:
+        return used in LAYERS
+    return used in LAYERS and LAYERS.index(used) < LAYERS.index(user)
+
+
+def included_name(root, target):
+    """The path from the root that an include means, or None where it is not the project's."""
+    public = "include/" + target
+    return public if (root / public).is_file() else target if layer_of(target) else None
+
+
+def include_breach(root, name, target):
+    user = layer_of(name)
+    if user is None:
+        return None
+    if target.startswith("."):
+        return f'includes "{target}": includes are written from the root'
+    used_name = included_name(root, target)
+    if used_name is None:
+        return None
+    if not (root / used_name).is_file():
+        return f'includes "{target}", which does not exist'
+    if not may_include(user, layer_of(used_name)):
+        return f'includes "{target}": {user} comes before {layer_of(used_name)}'
+    return None
+
+
+def breaches(root, path):
+    name = path.relative_to(root).as_posix()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if len(lines) > MAX_LINES:
+        yield name, MAX_LINES + 1, f"is {len(lines)} lines long; {MAX_LINES} is the limit"
+    for number, line in enumerate(lines, 1):
+        unfinished = UNFINISHED.search(line)
+        if unfinished:
+            yield name, number, f"says {unfinished.group()}"
+        include = INCLUDE.match(line) if path.suffix in {".cc", ".h"} else None
+        breach = include_breach(root, name, include.group(1)) if include else None
+        if breach:
+            yield name, number, breach
+
+
+def main(arguments):
+    root = pathlib.Path(arguments[0] if arguments else __file__ + "/../../..").resolve()
+    found = [breach for path in sources(root) for breach in breaches(root, path)]
+    for name, number, message in found:
+        print(f"{name}:{number}: {message}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
