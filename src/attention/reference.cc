@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "src/tensor/half.h"
 
 namespace sightline::reference {
 namespace {
@@ -20,20 +21,6 @@ T load(const void* data, std::int64_t index) {
   return value;
 }
 
-// IEEE binary16: 1 sign bit, 5 of exponent (bias 15), 10 of fraction.
-double from_f16(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double magnitude = std::ldexp(exponent ? 1024 + fraction : fraction, std::max(exponent, 1) - 25);
-  if (exponent == 31) magnitude = fraction ? std::numeric_limits<double>::quiet_NaN() : -kHidden;
-  return bits & 0x8000 ? -magnitude : magnitude;
-}
-
-// bfloat16 is the upper half of binary32.
-double from_bf16(std::uint16_t bits) {
-  const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-  return load<float>(&wide, 0);
-}
-
 // Element [b, h, i, j] as a number; an axis of size 1 is shared by all indexes (broadcast).
 double at(const TensorView& t, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) {
   const std::int64_t indexes[4] = {b, h, i, j};
@@ -43,9 +30,9 @@ double at(const TensorView& t, std::int64_t b, std::int64_t h, std::int64_t i, s
     case DType::boolean:
       return load<std::uint8_t>(t.data, offset);
     case DType::f16:
-      return from_f16(load<std::uint16_t>(t.data, offset));
+      return f16_to_f32(load<std::uint16_t>(t.data, offset));
     case DType::bf16:
-      return from_bf16(load<std::uint16_t>(t.data, offset));
+      return bf16_to_f32(load<std::uint16_t>(t.data, offset));
     case DType::f32:
       return load<float>(t.data, offset);
     case DType::f64:
