@@ -26,7 +26,7 @@ nlohmann::json parse_json(std::string_view text, std::string_view name, const Js
 nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// Text from a file as it may stand in a message: in double quotes, one line of ASCII, cut where it is long.
-std::string quoted(std::string_view text);
+std::string quote(std::string_view text);
 
 /// A JSON object of a file, with getters whose errors name file and key: `config.json: "hidden_size" must be a positive
 /// whole number, not "x"`. `find_...` gives nothing where the key is absent or null; `require_...` throws BadFile

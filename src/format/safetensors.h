@@ -72,7 +72,7 @@ class SafetensorsWriter {
     std::uint64_t size;  // bytes
   };
   void write_header();
-  void skip_whole();
+  void skip_whole(std::string_view name);  // moves on past whole tensors, as far as `name`
 
   AtomicFile file_;
   std::map<std::string, std::string, std::less<>> metadata_;

@@ -1,0 +1,147 @@
+#include "src/format/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "sightline/error.h"
+
+namespace sightline::format {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what, int error) {
+  throw BadFile(path.string() + ": " + what + ": " + std::generic_category().message(error));
+}
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  Descriptor(const std::filesystem::path& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC)) {
+    if (value_ < 0) fail(path, "cannot be opened", errno);
+  }
+  ~Descriptor() { ::close(value_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return value_; }
+
+ private:
+  int value_;
+};
+
+// At most `size` bytes; 0 at the end of the file.
+std::size_t read_some(int descriptor, char* data, std::size_t size, const std::filesystem::path& path) {
+  for (;;) {
+    const ssize_t count = ::read(descriptor, data, size);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EINTR) fail(path, "cannot be read", errno);
+  }
+}
+
+// A name in the target's directory (renaming works within a file system only) that no other writer of this machine
+// uses, and that is short whatever the target's name is.
+std::filesystem::path temporary_beside(const std::filesystem::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  return path.parent_path() / (".sightline-" + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".tmp");
+}
+
+// A left-over of an earlier process with the same id is passed over.
+int create_beside(const std::filesystem::path& path, std::filesystem::path& temporary) {
+  for (;;) {
+    temporary = temporary_beside(path);
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0 || errno != EEXIST) return descriptor;
+  }
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a pipe must not keep the open waiting
+  struct stat status;
+  if (::fstat(file.get(), &status) != 0) fail(path, "cannot be read", errno);
+  if (S_ISDIR(status.st_mode)) fail(path, "cannot be read", EISDIR);
+  if (!S_ISREG(status.st_mode)) throw BadFile(path.string() + ": not a regular file, which is what can be mapped");
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return;
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (data == MAP_FAILED) fail(path, "cannot be mapped", errno);
+  bytes_ = {static_cast<const std::byte*>(data), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
+  const Descriptor file(path, O_RDONLY);
+  std::string text;
+  std::size_t size = 0;
+  for (;;) {
+    text.resize(size + kPiece);
+    const std::size_t count = read_some(file.get(), text.data() + size, kPiece, path);
+    size += count;
+    if (size > max_bytes) {
+      throw BadFile(path.string() + ": longer than the " + std::to_string(max_bytes) + " bytes that it may have");
+    }
+    if (count == 0) break;
+  }
+  text.resize(size);
+  return text;
+}
+
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_directory(status)) fail(path, "cannot be written", EISDIR);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    if (std::filesystem::exists(status)) path_ = std::filesystem::canonical(path);
+    descriptor_ = create_beside(path_, temporary_);
+  }
+  if (descriptor_ < 0) fail(path, "cannot be written", errno);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path_, "cannot be written", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::commit() {
+  // Some file systems report a full disk only here.
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail(path_, "cannot be written", errno);
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be written", errno);
+  temporary_.clear();
+}
+
+}  // namespace sightline::format
