@@ -1,0 +1,23 @@
+#ifndef SIGHTLINE_OPS_LINEAR_H_
+#define SIGHTLINE_OPS_LINEAR_H_
+
+#include <cstdint>
+
+#include "src/ops/weight_matrix.h"
+
+namespace sightline::ops {
+
+/// One linear layer: y = x W^T + b.
+struct Linear {
+  WeightMatrix weight;          // [out, in]
+  const float* bias = nullptr;  // [out], or null for none
+};
+
+/// y [rows, out] = x [rows, in] W^T + b, all dense. The bits of an output element depend on its row of x, its row of W
+/// and its bias alone: not on how many rows are computed together, on threads, or on the SIMD target. docs/linear.md
+/// states the order of summation and why it was chosen. Throws BadArgument, OutOfMemory.
+void linear(const Linear& layer, const float* x, std::int64_t rows, float* y, int threads);
+
+}  // namespace sightline::ops
+
+#endif  // SIGHTLINE_OPS_LINEAR_H_
