@@ -28,6 +28,8 @@ using Axis = std::vector<AxisItem>;
 /// An item whose label is `spec` itself, as it stands, wins ("12:30", "#"). Throws BadArgument where nothing matches,
 /// or several do; the message lists what could have been meant.
 std::size_t find_item(const Axis& axis, std::string_view spec);
+/// Whether `spec` names anything in `axis`, one item or several. Throws BadArgument for a number beyond what there is.
+bool has_item(const Axis& axis, std::string_view spec);
 
 }  // namespace sightline::engine
 

@@ -144,9 +144,10 @@ class Look {
   std::shared_ptr<const Data> data_;
 };
 
-/// The token (index from 0) that `spec` names among the words, or failing that among the pieces; see find_item().
-/// Throws BadArgument where the word has several pieces, listing them: the steps of attention are taken by tokens.
-std::int64_t find_token(const Look& look, std::string_view spec);
+/// The token (index from 0) that `spec` names among the words, or failing that, or with `pieces`, among the tokens; see
+/// find_item(). Throws BadArgument where the word has several tokens, listing them: the steps of attention are taken
+/// for one token.
+std::int64_t find_token(const Look& look, std::string_view spec, bool pieces = false);
 
 }  // namespace sightline::engine
 

@@ -29,7 +29,7 @@ struct LookOptions {
 class Session {
  public:
   /// Opens a directory in Hugging Face layout: config.json, model.safetensors (or shards) and tokenizer.json.
-  /// Throws BadFile, UnsupportedModel (also where tokenizer and model disagree about the vocabulary).
+  /// Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel.
   static Session open(const std::filesystem::path& directory, const SessionOptions& options = {});
 
   const ModelFacts& model() const { return facts_; }
@@ -41,6 +41,7 @@ class Session {
 
  private:
   Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts, SessionOptions options);
+  tokenizer::Encoding encode(std::string_view text, bool truncate) const;
 
   model::Transformer transformer_;
   tokenizer::Tokenizer tokenizer_;

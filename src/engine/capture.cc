@@ -1,0 +1,138 @@
+#include "src/engine/capture.h"
+
+#include <cstring>
+#include <string>
+
+#include "sightline/error.h"
+
+namespace sightline::engine {
+namespace {
+
+void refuse(bool given, const char* what) {
+  if (given) throw UnsupportedModel(std::string("looking into a layer that uses ") + what + " is not supported");
+}
+
+// One row [width] of a strided tensor.
+void copy_row(const std::byte* from, std::int64_t width, std::int64_t stride, std::int64_t size, std::byte* to) {
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(width * size));
+    return;
+  }
+  for (std::int64_t d = 0; d < width; ++d) {
+    std::memcpy(to + d * size, from + d * stride * size, static_cast<std::size_t>(size));
+  }
+}
+
+// Dense copy of a strided tensor.
+std::vector<std::byte> copy_elements(const TensorView& view) {
+  const auto size = static_cast<std::int64_t>(dtype_size(view.dtype));
+  const auto [batch, heads, rows, width] = view.shape;
+  std::vector<std::byte> copy(static_cast<std::size_t>(batch * heads * rows * width * size));
+  std::byte* to = copy.data();
+  const auto* from = static_cast<const std::byte*>(view.data);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      for (std::int64_t i = 0; i < rows; ++i, to += width * size) {
+        const std::int64_t at = b * view.strides[0] + h * view.strides[1] + i * view.strides[2];
+        copy_row(from + at * size, width, view.strides[3], size, to);
+      }
+    }
+  }
+  return copy;
+}
+
+TensorView dense_copy_view(const std::vector<std::byte>& copy, const TensorView& original) {
+  return {copy.data(), original.dtype, original.shape, dense_strides(original.shape)};
+}
+
+TensorView narrowed(TensorView view, int axis, std::int64_t index) {
+  const auto offset = index * view.strides[axis] * static_cast<std::int64_t>(dtype_size(view.dtype));
+  view.data = static_cast<const std::byte*>(view.data) + offset;
+  view.shape[axis] = 1;
+  return view;
+}
+
+void allocate(LayerRecord& record) {
+  const auto rows = static_cast<std::size_t>(record.heads * record.rows);
+  for (auto* values : {&record.row_max, &record.row_sum, &record.lse, &record.entropy, &record.text_entropy,
+                       &record.position, &record.distance}) {
+    values->resize(rows);
+  }
+  record.offset_mass.resize(rows * std::size(kOffsets));
+  record.segment_mass.resize(rows * kSegments);
+  record.key_mass.resize(static_cast<std::size_t>(record.heads * record.keys));
+  record.top_index.resize(rows * static_cast<std::size_t>(record.top));
+  record.top_weight.resize(rows * static_cast<std::size_t>(record.top));
+}
+
+Observations observations_of(LayerRecord& record, std::span<const std::int32_t> segment_of_key) {
+  Observations see;
+  see.row_max = record.row_max.data();
+  see.row_sum = record.row_sum.data();
+  see.lse = record.lse.data();
+  see.entropy = record.entropy.data();
+  see.position = record.position.data();
+  see.distance = record.distance.data();
+  see.top_k = record.top;
+  see.topk_index = record.top_index.data();
+  see.topk_weight = record.top_weight.data();
+  see.offsets = kOffsets;
+  see.offset_mass = record.offset_mass.data();
+  see.key_mass = record.key_mass.data();
+  see.segment_of_key = segment_of_key;
+  see.segments = kSegments;
+  see.segment_mass = record.segment_mass.data();
+  return see;
+}
+
+}  // namespace
+
+StoredProblem::StoredProblem(const AttentionProblem& problem)
+    : q_(copy_elements(problem.q)), k_(copy_elements(problem.k)), v_(copy_elements(problem.v)), problem_(problem) {
+  refuse(static_cast<bool>(problem.mask), "an attention mask");
+  refuse(static_cast<bool>(problem.bias), "an attention bias");
+  refuse(!problem.alibi_slopes.empty(), "ALiBi");
+  refuse(!problem.sinks.empty(), "attention sinks");
+  refuse(!problem.sequences.empty(), "positions of its own");
+  problem_.q = dense_copy_view(q_, problem.q);
+  problem_.k = dense_copy_view(k_, problem.k);
+  problem_.v = dense_copy_view(v_, problem.v);
+}
+
+AttentionProblem StoredProblem::row(std::int64_t head, std::int64_t row, SequenceSpan& at) const {
+  AttentionProblem one = problem_;
+  const std::int64_t kv_head = head / (problem_.q.shape[1] / problem_.k.shape[1]);
+  one.q = narrowed(narrowed(problem_.q, 1, head), 2, row);
+  one.k = narrowed(problem_.k, 1, kv_head);
+  one.v = narrowed(problem_.v, 1, kv_head);
+  const bool from_left = problem_.alignment == Alignment::top_left;
+  at.query_position = row + (from_left ? 0 : problem_.k.shape[2] - problem_.q.shape[2]);
+  if (problem_.causal || problem_.window_left >= 0 || problem_.window_right >= 0) one.sequences = {&at, 1};
+  return one;
+}
+
+Observations Capture::request(const model::LayerAttention& call) {
+  LayerRecord& record = records_.emplace_back();
+  record.kind = call.kind;
+  record.layer = call.layer + 1;
+  record.stored = StoredProblem(call.problem);
+  record.heads = call.problem.q.shape[1];
+  record.rows = call.problem.q.shape[2];
+  record.keys = call.problem.k.shape[2];
+  record.top = top_;
+  allocate(record);
+  return observations_of(record, segment_of_key_);
+}
+
+void observe_text_entropy(LayerRecord& record, std::span<const std::int32_t> segment_of_key, int threads) {
+  std::vector<std::uint8_t> is_text(segment_of_key.size());
+  for (std::size_t j = 0; j < is_text.size(); ++j) is_text[j] = segment_of_key[j] == kSegmentText;
+  AttentionProblem problem = record.stored.problem();
+  const std::array<std::int64_t, 4> shape = {1, 1, 1, record.keys};
+  problem.mask = {is_text.data(), DType::boolean, shape, dense_strides(shape)};
+  Observations see;
+  see.entropy = record.text_entropy.data();
+  attention(problem, {}, see, {threads});
+}
+
+}  // namespace sightline::engine

@@ -1,0 +1,192 @@
+#include "src/engine/look.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sightline/error.h"
+#include "src/engine/look_data.h"
+
+namespace sightline::engine {
+namespace {
+
+constexpr std::int64_t kGridRows = 64;  // token rows of a tile in grid(): enough to fill the kernel's lanes
+
+// The part of a [heads, row width] array that belongs to one head.
+template <class T>
+std::span<const T> of_head(const std::vector<T>& values, std::int64_t heads, int head) {
+  const std::size_t width = values.size() / static_cast<std::size_t>(heads);
+  return std::span(values).subspan(width * static_cast<std::size_t>(head - 1), width);
+}
+
+Axis items_of_tokens(const std::vector<LookToken>& tokens) {
+  Axis items;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto index = static_cast<std::int64_t>(i);
+    items.push_back({tokens[i].piece, index, index + 1, tokens[i].byte_begin, tokens[i].byte_end, tokens[i].special});
+  }
+  return items;
+}
+
+// How many items from the front fit a tile: neighbours without a gap, up to kGridRows tokens, at least one item.
+std::size_t items_of_a_tile(std::span<const AxisItem> rows) {
+  std::size_t count = 1;
+  while (count < rows.size() && rows[count].token_begin == rows[count - 1].token_end &&
+         rows[count].token_end - rows[0].token_begin <= kGridRows) {
+    ++count;
+  }
+  return count;
+}
+
+// Sums [key_begin, ...) of one tile row into the columns' items, times `share`.
+void add_row(const float* row, std::int64_t key_begin, std::span<const AxisItem> cols, double share, double* sums) {
+  for (std::size_t c = 0; c < cols.size(); ++c) {
+    for (std::int64_t j = cols[c].token_begin; j < cols[c].token_end; ++j) sums[c] += share * row[j - key_begin];
+  }
+}
+
+}  // namespace
+
+std::string map_name(const MapId& id) { return fmt::format("L{}H{}", id.layer, id.head); }
+
+std::string_view segment_name(std::int32_t segment) { return segment == kSegmentSpecial ? "special" : "text"; }
+
+const LayerRecord& Look::Data::layer_of(const MapId& id) const {
+  return *std::ranges::find_if(layers, [&](const auto& l) { return l.kind == id.kind && l.layer == id.layer; });
+}
+
+const ModelFacts& Look::model() const { return data_->model; }
+const std::string& Look::text() const { return data_->text; }
+const std::vector<LookToken>& Look::tokens() const { return data_->tokens; }
+const Axis& Look::words() const { return data_->words; }
+const std::vector<DroppedText>& Look::dropped() const { return data_->dropped; }
+std::size_t Look::cut_tokens() const { return data_->cut_tokens; }
+int Look::top() const { return data_->top; }
+int Look::layers() const { return static_cast<int>(data_->layers.size()); }
+int Look::heads() const { return static_cast<int>(data_->layers.front().heads); }
+
+Axis Look::axis(bool pieces, bool special) const {
+  Axis items = pieces ? items_of_tokens(tokens()) : words();
+  if (!special) std::erase_if(items, [](const AxisItem& item) { return item.special; });
+  return items;
+}
+
+std::vector<MapId> Look::maps() const {
+  std::vector<MapId> ids;
+  for (const LayerRecord& layer : data_->layers) {
+    for (int head = 1; head <= layer.heads; ++head) ids.push_back({layer.layer, head, layer.kind});
+  }
+  return ids;
+}
+
+void Look::require(const MapId& id) const {
+  if (id.layer < 1 || id.layer > layers()) {
+    throw BadArgument(fmt::format("there is no layer {}: {} has layers 1 to {}", id.layer, model().name, layers()));
+  }
+  if (id.head < 1 || id.head > heads()) {
+    throw BadArgument(fmt::format("there is no head {}: {} has heads 1 to {}", id.head, model().name, heads()));
+  }
+  if (id.kind != model::AttentionKind::self) {
+    throw BadArgument(model().name + " has no cross-attention: it reads one text");
+  }
+}
+
+const MapSummary& Look::summary(const MapId& id) const {
+  require(id);
+  return data_->summaries[static_cast<std::size_t>((id.layer - 1) * heads() + id.head - 1)];
+}
+
+MapObservations Look::observations(const MapId& id) const {
+  require(id);
+  const LayerRecord& layer = data_->layer_of(id);
+  const auto part = [&](const auto& values) { return of_head(values, layer.heads, id.head); };
+  MapObservations map;
+  map.rows = layer.rows;
+  map.keys = layer.keys;
+  map.top = layer.top;
+  map.row_max = part(layer.row_max);
+  map.row_sum = part(layer.row_sum);
+  map.lse = part(layer.lse);
+  map.entropy = part(layer.entropy);
+  map.text_entropy = part(layer.text_entropy);
+  map.position = part(layer.position);
+  map.distance = part(layer.distance);
+  map.offset_mass = part(layer.offset_mass);
+  map.segment_mass = part(layer.segment_mass);
+  map.key_mass = part(layer.key_mass);
+  map.top_index = part(layer.top_index);
+  map.top_weight = part(layer.top_weight);
+  return map;
+}
+
+MapId Look::sharpest() const {
+  const auto& all = data_->summaries;
+  const auto rank = [](const MapSummary& s) { return std::isnan(s.sharpness) ? -1.0F : s.sharpness; };
+  const auto best = std::ranges::max_element(all, {}, rank) - all.begin();
+  return {static_cast<int>(best / heads()) + 1, static_cast<int>(best % heads()) + 1};
+}
+
+std::vector<float> Look::tile(const MapId& id, const TileRange& range, Stage stage) const {
+  require(id);
+  const LayerRecord& layer = data_->layer_of(id);
+  TileRange block = range;
+  block.head = id.head - 1;
+  const std::int64_t rows = std::max<std::int64_t>(block.row_end - block.row_begin, 0);
+  const std::int64_t keys = std::max<std::int64_t>(block.key_end - block.key_begin, 0);
+  if (rows > layer.rows || keys > layer.keys) {
+    throw BadArgument(
+        fmt::format("a tile of {} x {} is larger than its map, {} x {}", rows, keys, layer.rows, layer.keys));
+  }
+  std::vector<float> block_values(static_cast<std::size_t>(rows * keys));
+  sightline::tile(layer.stored.problem(), {layer.row_max.data(), layer.row_sum.data()}, block, stage,
+                  block_values.data());
+  return block_values;
+}
+
+Grid Look::grid(const MapId& id, std::span<const AxisItem> rows, std::span<const AxisItem> cols) const {
+  Grid grid{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(cols.size()), {}};
+  if (rows.empty() || cols.empty()) return grid;
+  const std::int64_t key_begin = std::ranges::min_element(cols, {}, &AxisItem::token_begin)->token_begin;
+  const std::int64_t key_end = std::ranges::max_element(cols, {}, &AxisItem::token_end)->token_end;
+  std::vector<double> sums(cols.size());
+  for (std::size_t count = 0; !rows.empty(); rows = rows.subspan(count)) {
+    count = items_of_a_tile(rows);
+    const std::int64_t row_begin = rows[0].token_begin;
+    const TileRange range{0, 0, row_begin, rows[count - 1].token_end, key_begin, key_end};
+    const std::vector<float> weights = tile(id, range, Stage::weights);
+    for (const AxisItem& row : rows.first(count)) {
+      std::ranges::fill(sums, 0);
+      const double share = 1 / static_cast<double>(row.token_end - row.token_begin);
+      for (std::int64_t i = row.token_begin; i < row.token_end; ++i) {
+        add_row(weights.data() + (i - row_begin) * (key_end - key_begin), key_begin, cols, share, sums.data());
+      }
+      grid.weights.insert(grid.weights.end(), sums.begin(), sums.end());
+    }
+  }
+  return grid;
+}
+
+float Look::special_share(const MapId& id, const AxisItem& row) const {
+  const MapObservations map = observations(id);
+  double sum = 0;
+  for (std::int64_t i = row.token_begin; i < row.token_end; ++i) {
+    sum += map.segment_mass[static_cast<std::size_t>(i * kSegments + kSegmentSpecial)];
+  }
+  return static_cast<float>(sum / static_cast<double>(row.token_end - row.token_begin));
+}
+
+std::int64_t find_token(const Look& look, std::string_view spec, bool pieces) {
+  const Axis& words = look.words();
+  if (pieces || !has_item(words, spec)) return static_cast<std::int64_t>(find_item(look.axis(true, true), spec));
+  const AxisItem& word = words[find_item(words, spec)];
+  if (word.token_end - word.token_begin == 1) return word.token_begin;
+  std::string parts;
+  for (std::int64_t i = word.token_begin; i < word.token_end; ++i) {
+    parts += fmt::format("{}\"{}\" (#{})", parts.empty() ? "" : ", ", look.tokens()[i].piece, i + 1);
+  }
+  throw BadArgument(fmt::format("\"{}\" is {} pieces and the steps are taken for one: with --pieces name {}",
+                                word.label, word.token_end - word.token_begin, parts));
+}
+
+}  // namespace sightline::engine

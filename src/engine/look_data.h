@@ -1,0 +1,33 @@
+#ifndef SIGHTLINE_ENGINE_LOOK_DATA_H_
+#define SIGHTLINE_ENGINE_LOOK_DATA_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/engine/capture.h"
+#include "src/engine/look.h"
+
+namespace sightline::engine {
+
+/// What a Look keeps.
+struct Look::Data {
+  ModelFacts model;
+  int threads = 0;
+  std::string text;
+  std::vector<LookToken> tokens;
+  std::vector<std::int32_t> segments;  // of each token, as Segment
+  Axis words;
+  std::vector<DroppedText> dropped;
+  std::size_t cut_tokens = 0;
+  int top = 0;
+  std::vector<LayerRecord> layers;
+  std::vector<MapSummary> summaries;  // [layers, heads]
+
+  /// The layer that `id` names, which must exist.
+  const LayerRecord& layer_of(const MapId& id) const;
+};
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_LOOK_DATA_H_

@@ -1,0 +1,160 @@
+#include "src/engine/session.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "sightline/error.h"
+#include "src/engine/look_data.h"
+#include "src/engine/summary.h"
+#include "src/engine/words.h"
+
+namespace sightline::engine {
+namespace {
+
+constexpr int kMaxTop = 64;                                   // what the kernel keeps a row
+constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;  // far over the length of every model
+
+// Number of code points that begin before each byte of the text, and before its end.
+std::vector<std::uint32_t> characters_before(std::string_view text) {
+  std::vector<std::uint32_t> before(text.size() + 1);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool continuation = (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+    before[i + 1] = before[i] + !continuation;
+  }
+  return before;
+}
+
+std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encoding& encoding) {
+  const std::vector<std::uint32_t> characters = characters_before(text);
+  std::vector<LookToken> tokens;
+  for (const tokenizer::Token& token : encoding.tokens) {
+    tokens.push_back({token.id, token.piece, token.begin, token.end, characters[token.begin], characters[token.end], 0,
+                      token.special});
+  }
+  return tokens;
+}
+
+void number_words(const Axis& words, std::vector<LookToken>& tokens) {
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    for (std::int64_t i = words[w].token_begin; i < words[w].token_end; ++i) {
+      tokens[static_cast<std::size_t>(i)].word = static_cast<std::int64_t>(w);
+    }
+  }
+}
+
+int special_count(const tokenizer::Encoding& encoding) {
+  int count = 0;
+  for (const tokenizer::Token& token : encoding.tokens) count += token.special;
+  return count;
+}
+
+void require_text(std::string_view text, const tokenizer::Encoding& encoding) {
+  if (std::cmp_equal(encoding.tokens.size(), special_count(encoding))) {
+    throw BadArgument(text.empty() ? "the text is empty: give a text to look at"
+                                   : "nothing in the text becomes a token: it holds only white space or characters "
+                                     "that the tokenizer drops");
+  }
+}
+
+// Special tokens come on top of `top`, so that leaving them out still leaves `top` keys.
+int kernel_top(const LookOptions& options, int special) {
+  if (options.top < 1 || options.top > kMaxTop - special) {
+    throw BadArgument(fmt::format("top is {}: it can be 1 to {}", options.top, kMaxTop - special));
+  }
+  return options.top + special;
+}
+
+void run_model(const model::Transformer& transformer, const tokenizer::Encoding& encoding, int top, Look::Data& data) {
+  std::vector<std::int32_t> ids, types;
+  for (const tokenizer::Token& token : encoding.tokens) {
+    ids.push_back(token.id);
+    types.push_back(token.type_id);
+  }
+  Capture capture(data.segments, top);
+  const model::TokenSequence sequence{ids, types};
+  transformer.forward({&sequence, 1}, {.threads = data.threads, .observer = &capture});
+  data.layers = capture.take();
+  for (LayerRecord& layer : data.layers) observe_text_entropy(layer, data.segments, data.threads);
+}
+
+void summarise_maps(Look::Data& data, const Look& look) {
+  for (const MapId& id : look.maps()) {
+    data.summaries.push_back(summarise(look.observations(id), data.segments, data.segments));
+  }
+}
+
+}  // namespace
+
+std::filesystem::path default_model_directory() {
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::filesystem::path(value ? value : "");
+  };
+  const std::filesystem::path cache = set("XDG_CACHE_HOME"), home = set("HOME");
+  if (cache.empty() && home.empty()) {
+    throw BadArgument("neither XDG_CACHE_HOME nor HOME is set, so the default model cannot be found: name one with -m");
+  }
+  return (cache.empty() ? home / ".cache" : cache) / "sightline" / "all-MiniLM-L6-v2";
+}
+
+Session::Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts,
+                 SessionOptions options)
+    : transformer_(std::move(transformer)),
+      tokenizer_(std::move(tokenizer)),
+      facts_(std::move(facts)),
+      options_(options) {}
+
+Session Session::open(const std::filesystem::path& directory, const SessionOptions& options) {
+  auto transformer = model::Transformer::load(directory);
+  auto tokenizer = tokenizer::Tokenizer::load(directory / "tokenizer.json");
+  if (std::cmp_greater(tokenizer.vocabulary_size(), transformer.config().vocabulary)) {
+    throw BadFile(fmt::format("{}: tokenizer.json has {} tokens, but the model embeds only {}", directory.string(),
+                              tokenizer.vocabulary_size(), transformer.config().vocabulary));
+  }
+  ModelFacts facts = describe(directory, transformer, &tokenizer);
+  return Session(std::move(transformer), std::move(tokenizer), std::move(facts), options);
+}
+
+tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const {
+  if (text.size() > kMaxTextBytes) {
+    throw BadArgument(fmt::format("the text has {} bytes: at most {} are read", text.size(), kMaxTextBytes));
+  }
+  const auto limit = static_cast<std::size_t>(facts_.config.max_positions);
+  tokenizer::Encoding encoding = tokenizer_.encode(text);
+  require_text(text, encoding);
+  if (encoding.tokens.size() <= limit) return encoding;
+  if (!truncate) {
+    throw BadArgument(
+        fmt::format("the text has {} tokens and {} takes at most {}: shorten it, or cut it with "
+                    "--truncate",
+                    encoding.tokens.size(), facts_.name, limit));
+  }
+  tokenizer::EncodeOptions cut;
+  cut.max_length = limit;
+  return tokenizer_.encode(text, cut);
+}
+
+Look Session::look(std::string_view text, const LookOptions& options) const {
+  const tokenizer::Encoding encoding = encode(text, options.truncate);
+  const int top = kernel_top(options, special_count(encoding));
+
+  const auto data = std::make_shared<Look::Data>();
+  data->model = facts_;
+  data->threads = options_.threads;
+  data->text = text;
+  data->tokens = look_tokens(text, encoding);
+  data->cut_tokens = encoding.cut;
+  data->top = options.top;
+  data->words = words_of_tokens(text, data->tokens, encoding.cut > 0);
+  data->dropped = dropped_text(text, data->tokens, encoding.cut > 0);
+  number_words(data->words, data->tokens);
+  for (const LookToken& token : data->tokens) data->segments.push_back(token.special ? kSegmentSpecial : kSegmentText);
+  run_model(transformer_, encoding, top, *data);
+  Look look(data);
+  summarise_maps(*data, look);
+  return look;
+}
+
+}  // namespace sightline::engine

@@ -1,0 +1,41 @@
+#ifndef SIGHTLINE_ENGINE_WORDS_H_
+#define SIGHTLINE_ENGINE_WORDS_H_
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/engine/axis.h"
+#include "src/engine/look.h"
+
+namespace sightline::engine {
+
+/// A range of bytes of the text.
+struct TextSpan {
+  std::size_t begin = 0, end = 0;
+
+  bool operator==(const TextSpan&) const = default;
+};
+
+/// The words of a UTF-8 text as a reader counts them, in order, without overlap:
+///   - a run of letters, digits and marks; inside it an apostrophe or hyphen between two of them ("didn't",
+///   "well-known"), a full stop or
+///     comma between two digits ("3.14"), and invisible format characters (soft hyphen, zero-width joiner);
+///   - an ideograph or kana, each on its own;
+///   - any other visible character (grapheme cluster: an emoji with its modifiers is one), each on its own.
+/// White space, control and lone format characters belong to none. There is no dictionary: Thai between spaces is one
+/// word.
+std::vector<TextSpan> split_words(std::string_view text);
+
+/// Words made of whole tokens. A token belongs to the word that it touches; where it touches several they become one.
+/// Special tokens, and tokens that touch no word, are words of their own. `cut`: the text goes on after the last token,
+/// so the last word ends with it.
+Axis words_of_tokens(std::string_view text, std::span<const LookToken> tokens, bool cut);
+
+/// What stands in the text, is not white space, and no token covers. Where the text was cut, only up to the last token.
+std::vector<DroppedText> dropped_text(std::string_view text, std::span<const LookToken> tokens, bool cut);
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_WORDS_H_
