@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:?usage: tools/dev/fuzz.sh SECONDS [NAME...]}
 shift
-build=build-fuzz
+build="build-fuzz"
 
 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DCMAKE_C_COMPILER=clang \
   -DCMAKE_CXX_COMPILER=clang++ -DSIGHTLINE_FUZZ=ON -DSIGHTLINE_SANITIZE=address,undefined -DBUILD_TESTING=OFF \
