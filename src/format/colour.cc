@@ -87,7 +87,8 @@ double ease(double weight) { return weight > 0 ? std::min(1.0, std::pow(weight, 
 
 double ease_long(double weight, std::int64_t keys) {
   if (!(weight > 0)) return 0;
-  return std::clamp((std::log10(weight * static_cast<double>(keys)) + 1.2) / 4.8, 0.0, 1.0);
+  const double even = std::log10(static_cast<double>(std::max<std::int64_t>(1, keys)));
+  return std::clamp((std::log10(weight) + even + 1.2) / (even + 1.2), 0.0, 1.0);
 }
 
 Rgb weight_colour(double t, Theme theme) {

@@ -102,7 +102,8 @@ TEST(Colour, EaseKeepsOrderAndToleratesAnything) {
   EXPECT_NEAR(ease(0.05), 0.1657, 1e-4);
   EXPECT_EQ(ease(-1), 0);
   EXPECT_EQ(ease(NAN), 0);
-  EXPECT_NEAR(ease_long(1e-5, 100000), 0.25, 1e-9);
+  EXPECT_NEAR(ease_long(1.0 / 4096, 4096), 1.2 / (std::log10(4096.0) + 1.2), 1e-12);
+  EXPECT_EQ(ease_long(1e-5 / 20, 100000), 0);
   EXPECT_EQ(ease_long(0, 100), 0);
   EXPECT_EQ(ease_long(1, 100000), 1);
   EXPECT_EQ(ease_long(NAN, 10), 0);

@@ -1,0 +1,152 @@
+#include "cli/painter.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sightline::cli {
+namespace {
+
+using format::OkLab;
+using format::Rgb;
+
+// Colours 16..255 of xterm: a 6 x 6 x 6 cube and 24 greys. The first 16 are the user's own, so they are not used.
+Rgb xterm_colour(int index) {
+  if (index >= 232) {
+    const auto grey = static_cast<std::uint8_t>(8 + 10 * (index - 232));
+    return {grey, grey, grey};
+  }
+  const auto level = [](int step) { return static_cast<std::uint8_t>(step == 0 ? 0 : 55 + 40 * step); };
+  const int cube = index - 16;
+  return {level(cube / 36), level(cube / 6 % 6), level(cube % 6)};
+}
+
+int nearest_xterm(Rgb colour) {
+  static const auto labs = [] {
+    std::array<OkLab, 240> all;
+    for (int i = 0; i < 240; ++i) all[i] = format::to_oklab(xterm_colour(16 + i));
+    return all;
+  }();
+  const OkLab wanted = format::to_oklab(colour);
+  const auto distance = [&](const OkLab& lab) {
+    return std::hypot(lab.lightness - wanted.lightness, lab.a - wanted.a, lab.b - wanted.b);
+  };
+  const auto best = std::min_element(labs.begin(), labs.end(),
+                                     [&](const OkLab& x, const OkLab& y) { return distance(x) < distance(y); });
+  return static_cast<int>(best - labs.begin()) + 16;
+}
+
+// Five steps that 16 colours can show on either background: plain, cyan, bold cyan, on cyan, on bright cyan.
+std::string_view ansi_codes(double t) {
+  static constexpr std::string_view kSteps[] = {"", "36", "1;36", "30;46", "1;30;106"};
+  return kSteps[std::clamp(static_cast<int>(t * 5), 0, 4)];
+}
+
+}  // namespace
+
+void Painter::wrapped(std::string_view codes, std::string_view content) {
+  if (codes.empty() || !coloured()) {
+    result_ += content;
+  } else {
+    result_ += fmt::format("\x1b[{}m{}\x1b[0m", codes, content);
+  }
+}
+
+Painter& Painter::text(std::string_view plain) {
+  result_ += plain;
+  return *this;
+}
+
+Painter& Painter::bold(std::string_view strong) {
+  wrapped("1", strong);
+  return *this;
+}
+
+Painter& Painter::soft(std::string_view secondary) {
+  const Rgb colour = format::palette(terminal_.theme).soft;
+  switch (terminal_.colours) {
+    case ColourDepth::rgb:
+      wrapped(fmt::format("38;2;{};{};{}", colour.red, colour.green, colour.blue), secondary);
+      break;
+    case ColourDepth::xterm256:
+      wrapped(fmt::format("38;5;{}", nearest_xterm(colour)), secondary);
+      break;
+    case ColourDepth::ansi16:
+    case ColourDepth::none:
+      result_ += secondary;
+      break;
+  }
+  return *this;
+}
+
+Painter& Painter::accent(std::string_view heading) {
+  const Rgb colour = format::palette(terminal_.theme).gaze;
+  switch (terminal_.colours) {
+    case ColourDepth::rgb:
+      wrapped(fmt::format("1;38;2;{};{};{}", colour.red, colour.green, colour.blue), heading);
+      break;
+    case ColourDepth::xterm256:
+      wrapped(fmt::format("1;38;5;{}", nearest_xterm(colour)), heading);
+      break;
+    case ColourDepth::ansi16:
+      wrapped("1;36", heading);
+      break;
+    case ColourDepth::none:
+      result_ += heading;
+      break;
+  }
+  return *this;
+}
+
+Painter& Painter::spaces(int columns) {
+  result_.append(static_cast<std::size_t>(std::max(0, columns)), ' ');
+  return *this;
+}
+
+Painter& Painter::newline() {
+  result_ += '\n';
+  return *this;
+}
+
+std::string Painter::tint_codes(double t) const {
+  const Rgb back = format::weight_colour(t, terminal_.theme), ink = format::ink_on(back);
+  switch (terminal_.colours) {
+    case ColourDepth::rgb:
+      return fmt::format("38;2;{};{};{};48;2;{};{};{}", ink.red, ink.green, ink.blue, back.red, back.green, back.blue);
+    case ColourDepth::xterm256:
+      return fmt::format("38;5;{};48;5;{}", ink.red == 0 ? 16 : 231, nearest_xterm(back));
+    case ColourDepth::ansi16:
+      return std::string(ansi_codes(t));
+    case ColourDepth::none:
+      break;
+  }
+  return {};
+}
+
+Painter& Painter::tinted(double t, std::string_view content, bool strong) {
+  const std::string codes = tint_codes(t);
+  if (!strong) {
+    wrapped(codes, content);
+  } else {
+    wrapped(codes.empty() ? "1;4" : "1;4;" + codes, content);
+  }
+  return *this;
+}
+
+Painter& Painter::shade(double t, int columns) {
+  static constexpr std::string_view kUnicode[] = {" ", "░", "▒", "▓", "█"}, kAscii[] = {" ", ".", ":", "+", "#"};
+  const auto step = static_cast<std::size_t>(std::clamp(static_cast<int>(std::ceil(t * 5 - 0.5)), 0, 4));
+  std::string cell;
+  const bool flat = terminal_.colours == ColourDepth::rgb || terminal_.colours == ColourDepth::xterm256;
+  for (int i = 0; i < columns; ++i) cell += flat ? " " : glyph(kUnicode[step], kAscii[step]);
+  if (flat) {
+    wrapped(tint_codes(t), cell);
+  } else {
+    wrapped(terminal_.colours == ColourDepth::ansi16 ? "36" : "", cell);
+  }
+  return *this;
+}
+
+}  // namespace sightline::cli

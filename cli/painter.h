@@ -1,0 +1,50 @@
+#ifndef SIGHTLINE_CLI_PAINTER_H_
+#define SIGHTLINE_CLI_PAINTER_H_
+
+#include <string>
+#include <string_view>
+
+#include "cli/terminal.h"
+
+namespace sightline::cli {
+
+/// Builds text for a terminal, coloured as far as it can be. Text given to it must be displayable already.
+class Painter {
+ public:
+  explicit Painter(const Terminal& terminal) : terminal_(terminal) {}
+
+  const Terminal& terminal() const { return terminal_; }
+  bool coloured() const { return terminal_.colours != ColourDepth::none; }
+
+  Painter& text(std::string_view plain);
+  Painter& bold(std::string_view strong);
+  Painter& soft(std::string_view secondary);  // quieter than plain
+  Painter& accent(std::string_view heading);  // the colour of headings and marks
+  Painter& spaces(int columns);
+  Painter& newline();
+
+  /// `content` on the scale's colour at `t` (0..1); without colours, `content` alone. `strong` draws it bold and
+  /// underlined.
+  Painter& tinted(double t, std::string_view content, bool strong = false);
+
+  /// A cell without a number, `columns` wide: the scale's colour or, without colours, a shade.
+  Painter& shade(double t, int columns);
+
+  /// `unicode` where the terminal shows it, else `ascii`.
+  std::string_view glyph(std::string_view unicode, std::string_view ascii) const {
+    return terminal_.utf8 ? unicode : ascii;
+  }
+
+  const std::string& result() const { return result_; }
+
+ private:
+  void wrapped(std::string_view codes, std::string_view content);
+  std::string tint_codes(double t) const;
+
+  Terminal terminal_;
+  std::string result_;
+};
+
+}  // namespace sightline::cli
+
+#endif  // SIGHTLINE_CLI_PAINTER_H_

@@ -1,0 +1,115 @@
+#include "cli/picture_parts.h"
+
+#include <fmt/core.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "src/engine/look.h"
+
+namespace sightline::cli {
+namespace {
+
+using format::Label;
+using format::Picture;
+using format::Rgb;
+using format::Theme;
+
+constexpr Rgb kNotANumber = {0xa8, 0x4a, 0x06};
+constexpr std::int64_t kLegendWidth = 512, kLegendHeight = 22;  // two pixels a step of the scale
+
+const format::Palette& colours() { return format::palette(Theme::light); }
+
+// Round weights that lie on the scale, ends included.
+std::vector<double> legend_ticks(const Scale& scale) {
+  if (!scale.long_text()) return {0, 0.05, 0.2, 0.5, 1};
+  std::vector<double> ticks;
+  for (double weight = 1; weight > 1e-12; weight /= 10) {
+    if (scale.place(weight) > 0 && scale.place(weight) < 1) ticks.push_back(weight);
+  }
+  if (ticks.empty() || scale.place(1) < 1) ticks.push_back(1);
+  return ticks;
+}
+
+void add_legend(Picture& picture, const Scale& scale, std::int64_t y) {
+  for (std::int64_t i = 0; i < kLegendWidth / 2; ++i) {
+    const double t = static_cast<double>(i) / (kLegendWidth / 2 - 1);
+    picture.boxes.push_back({kMargin + 2 * i, y, 2, kLegendHeight, format::weight_colour(t, Theme::light)});
+  }
+  for (const double weight : legend_ticks(scale)) {
+    const double x = kMargin + scale.place(weight) * kLegendWidth;
+    const auto line = std::min(static_cast<std::int64_t>(x), kMargin + kLegendWidth - 2);
+    picture.boxes.push_back({line, y + kLegendHeight, 2, 6, colours().soft});
+    picture.labels.push_back({fmt::format("{:g}", weight),
+                              x,
+                              static_cast<double>(y + kLegendHeight) + 32,
+                              {kSmallSize},
+                              colours().soft,
+                              Label::Anchor::middle});
+  }
+  const std::string what = scale.long_text()
+                               ? fmt::format("weight, logarithmic around an even look (1/{} each)", scale.keys)
+                               : "weight, dark = much (drawn by weight to the power 0.6)";
+  picture.labels.push_back({what,
+                            static_cast<double>(kMargin + kLegendWidth) + 32,
+                            static_cast<double>(y) + 20,
+                            {kSmallSize},
+                            colours().soft});
+}
+
+double right_end(format::Font& font, const Label& label) { return label.x + font.width(label.text, label.style); }
+
+}  // namespace
+
+double Scale::place(double weight) const {
+  return long_text() ? format::ease_long(weight, keys) : format::ease(weight);
+}
+
+format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int64_t x, std::int64_t y,
+                           std::int64_t cell, std::int64_t gap) {
+  auto fill = [weights, scale](std::int64_t row_begin, std::int64_t row_end, std::span<Rgb> out) {
+    std::vector<float> read(out.size());
+    weights.read(row_begin, row_end, read);
+    std::transform(read.begin(), read.end(), out.begin(), [&](float weight) {
+      return std::isnan(weight) ? kNotANumber : format::weight_colour(scale.place(weight), Theme::light);
+    });
+  };
+  return {x, y, cell, gap, weights.rows, weights.cols, std::move(fill)};
+}
+
+std::int64_t add_header(Picture& picture, const std::string& title, const std::string& subtitle) {
+  picture.density = kDensity;
+  picture.title = title + ". " + subtitle;
+  picture.paper = colours().paper;
+  picture.labels.push_back({title, kMargin, kMargin + 40, {kTitleSize, true}, colours().ink});
+  picture.labels.push_back({subtitle, kMargin, kMargin + 92, {kTextSize}, colours().soft});
+  return kMargin + 124;
+}
+
+void add_footer(Picture& picture, format::Font& font, const Scale& scale, std::int64_t y) {
+  add_legend(picture, scale, y);
+  const double base = static_cast<double>(y) + 122;
+  picture.wedges.push_back(
+      {{{{kMargin, base - 2}, {kMargin + 40, base - 20}, {kMargin + 40, base - 2}}}, colours().gaze});
+  picture.labels.push_back({std::string(engine::kCaveat), kMargin + 56, base, {kTextSize}, colours().ink});
+  picture.height = y + 122 + kMargin - 16;
+  for (const Label& label : picture.labels) {
+    if (label.anchor != Label::Anchor::start || label.style.angle != 0) continue;
+    picture.width = std::max(picture.width, static_cast<std::int64_t>(std::ceil(right_end(font, label))) + kMargin);
+  }
+}
+
+std::string fit(format::Font& font, const std::string& text, const format::TextStyle& style, double most) {
+  if (font.width(text, style) <= most) return text;
+  std::int64_t end = static_cast<std::int64_t>(text.size());
+  std::string cut;
+  do {
+    U8_BACK_1(reinterpret_cast<const std::uint8_t*>(text.data()), 0, end);
+    cut = text.substr(0, static_cast<std::size_t>(end)) + "…";
+  } while (end > 0 && font.width(cut, style) > most);
+  return cut;
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,40 @@
+#ifndef SIGHTLINE_CLI_PICTURE_PARTS_H_
+#define SIGHTLINE_CLI_PICTURE_PARTS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "cli/weights.h"
+#include "src/format/picture.h"
+
+namespace sightline::cli {
+
+// Sizes in pixels at density 2, which is what a screen of today shows sharp: 26 here reads as 13.
+inline constexpr double kDensity = 2;
+inline constexpr double kTitleSize = 44, kTextSize = 26, kSmallSize = 22;
+inline constexpr std::int64_t kMargin = 56;
+
+/// How weights become colours: by weight^0.6 up to `kShortKeys` keys, else by how far they are from an even look.
+struct Scale {
+  std::int64_t keys = 0;
+  double place(double weight) const;
+  bool long_text() const { return keys > kShortKeys; }
+  static constexpr std::int64_t kShortKeys = 64;
+};
+
+/// Cells of a map coloured on the light scale; NaN weights in orange.
+format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int64_t x, std::int64_t y,
+                           std::int64_t cell, std::int64_t gap);
+
+/// Title and lines below it from the top margin down; returns the y where the next part may begin.
+std::int64_t add_header(format::Picture& picture, const std::string& title, const std::string& subtitle);
+
+/// The scale with its ticks, and the caveat, below `y`; sets the picture's height and widens it where they need room.
+void add_footer(format::Picture& picture, format::Font& font, const Scale& scale, std::int64_t y);
+
+/// `text` cut to `most` pixels, an ellipsis in place of what is cut.
+std::string fit(format::Font& font, const std::string& text, const format::TextStyle& style, double most);
+
+}  // namespace sightline::cli
+
+#endif  // SIGHTLINE_CLI_PICTURE_PARTS_H_

@@ -1,0 +1,26 @@
+#ifndef SIGHTLINE_CLI_WEIGHTS_H_
+#define SIGHTLINE_CLI_WEIGHTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sightline::cli {
+
+/// A map that is fetched in strips of rows. `read` fills `out` [row_end - row_begin, cols] with weights.
+struct Weights {
+  std::int64_t rows = 0, cols = 0;
+  std::function<void(std::int64_t row_begin, std::int64_t row_end, std::span<float> out)> read;
+};
+
+/// The same map with `factor` x `factor` weights averaged into one (fewer at the far edges): the mean, summed in fp64.
+Weights pooled(const Weights& weights, std::int64_t factor);
+
+/// Smallest factor that leaves at most `most` items a side.
+std::int64_t pooling_factor(const Weights& weights, std::int64_t most);
+
+}  // namespace sightline::cli
+
+#endif  // SIGHTLINE_CLI_WEIGHTS_H_
