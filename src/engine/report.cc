@@ -1,0 +1,252 @@
+#include "src/engine/report.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "src/engine/report_fields.h"
+
+namespace sightline::engine {
+namespace {
+
+// Turns numbers into JSON and counts those that JSON cannot write.
+class Numbers {
+ public:
+  ReportJson operator()(double value) {
+    if (std::isfinite(value)) return value;
+    ++not_finite_;
+    return nullptr;
+  }
+  // The decimal that is shortest for fp32: 0.677, not 0.67699998617172241. It reads back as the same float.
+  ReportJson operator()(float value) {
+    if (!std::isfinite(value)) return (*this)(static_cast<double>(value));
+    char digits[32];
+    const auto [end, error] = std::to_chars(digits, std::end(digits), value);
+    double shortest = value;
+    if (error == std::errc()) std::from_chars(digits, end, shortest);
+    return shortest;
+  }
+  template <class Values>
+  ReportJson list(const Values& values) {
+    ReportJson json = ReportJson::array();
+    for (const auto value : values) json.push_back((*this)(value));
+    return json;
+  }
+  // [rows][width].
+  ReportJson rows(std::span<const float> values, std::int64_t width) {
+    ReportJson json = ReportJson::array();
+    const auto step = static_cast<std::size_t>(width);
+    for (; !values.empty(); values = values.subspan(step)) json.push_back(list(values.first(step)));
+    return json;
+  }
+  // What `notes` says about `where`, if there is anything to say.
+  void note(std::string_view where, ReportJson& notes) const {
+    if (not_finite_ == 0) return;
+    notes.push_back(fmt::format("{}: {} values are not finite and stand as null", where, not_finite_));
+  }
+
+ private:
+  std::int64_t not_finite_ = 0;
+};
+
+ReportJson model_json(const ModelFacts& model) {
+  const model::TransformerConfig& config = model.config;
+  ReportJson json = {{"name", model.name},
+                     {"family", config.family},
+                     {"architecture", config.architecture},
+                     {"layers", config.layers},
+                     {"heads", config.query_heads},
+                     {"kv_heads", config.kv_heads},
+                     {"head_width", config.head_width},
+                     {"width", config.width},
+                     {"vocabulary", config.vocabulary},
+                     {"max_positions", config.max_positions},
+                     {"causal", config.causal},
+                     {"parameters", model.parameters}};
+  if (model.tokenizer) json["tokenizer"] = model.tokenizer->kind;
+  return json;
+}
+
+std::string_view slice(const Look& look, std::size_t begin, std::size_t end) {
+  return std::string_view(look.text()).substr(begin, end - begin);
+}
+
+ReportJson tokens_json(const Look& look) {
+  ReportJson json = ReportJson::array();
+  for (const LookToken& token : look.tokens()) {
+    json.push_back({{"id", token.id},
+                    {"piece", token.piece},
+                    {"text", slice(look, token.byte_begin, token.byte_end)},
+                    {"byte_begin", token.byte_begin},
+                    {"byte_end", token.byte_end},
+                    {"char_begin", token.char_begin},
+                    {"char_end", token.char_end},
+                    {"word", token.word},
+                    {"segment", token.special ? kSegmentSpecial : kSegmentText},
+                    {"special", token.special}});
+  }
+  return json;
+}
+
+ReportJson words_json(const Look& look) {
+  ReportJson json = ReportJson::array();
+  for (const AxisItem& word : look.words()) {
+    json.push_back({{"label", word.label},
+                    {"token_begin", word.token_begin},
+                    {"token_end", word.token_end},
+                    {"byte_begin", word.byte_begin},
+                    {"byte_end", word.byte_end},
+                    {"special", word.special}});
+  }
+  return json;
+}
+
+ReportJson dropped_json(const Look& look) {
+  ReportJson json = ReportJson::array();
+  for (const auto& [begin, end] : look.dropped()) {
+    json.push_back({{"byte_begin", begin}, {"byte_end", end}, {"text", slice(look, begin, end)}});
+  }
+  return json;
+}
+
+ReportJson segments_json() {
+  ReportJson json = ReportJson::array();
+  for (std::int32_t segment = 0; segment < kSegments; ++segment) json.push_back(segment_name(segment));
+  return json;
+}
+
+ReportJson identity_json(const MapId& id) {
+  return {{"kind", kind_name(id.kind)}, {"layer", id.layer}, {"head", id.head}, {"name", map_name(id)}};
+}
+
+ReportJson summary_json(const MapSummary& summary, Numbers& number) {
+  return {{"entropy", number(summary.entropy)},
+          {"entropy_normalised", number(summary.entropy_normalised)},
+          {"special_share", number(summary.special_share)},
+          {"previous_share", number(summary.previous_share)},
+          {"same_share", number(summary.same_share)},
+          {"next_share", number(summary.next_share)},
+          {"distance", number(summary.distance)},
+          {"text_entropy", number(summary.text_entropy)},
+          {"sharpness", number(summary.sharpness)}};
+}
+
+ReportJson row_json(const Look& look, const MapObservations& map, bool special, Numbers& number) {
+  ReportJson json = ReportJson::object();
+  for (const auto& [name, values, width] : kRowFields) {
+    json[std::string(name)] = width == 1 ? number.list(map.*values) : number.rows(map.*values, width);
+  }
+  ReportJson keys = ReportJson::array(), weights = ReportJson::array();
+  for (std::int64_t i = 0; i < map.rows; ++i) {
+    const TopKeys top = top_keys(look, map, i, special);
+    keys.push_back(top.key);
+    weights.push_back(number.list(top.weight));
+  }
+  json["top_key"] = std::move(keys);
+  json["top_weight"] = std::move(weights);
+  return json;
+}
+
+ReportJson grid_json(const Look& look, const ReportOptions& options, bool lists, Numbers& number) {
+  const ReportGrid shown = report_grid(look, options);
+  const char* axis = options.pieces ? "tokens" : "words";
+  ReportJson json = {{"row_axis", axis}, {"col_axis", axis}, {"row_items", shown.items}, {"col_items", shown.items}};
+  if (!lists) return json;
+  json["set_aside"] = number.list(shown.set_aside);
+  json["weights"] = number.rows(shown.grid.weights, shown.grid.cols);
+  return json;
+}
+
+ReportJson map_json(const Look& look, const MapId& id, const ReportOptions& options, bool lists, ReportJson& notes) {
+  Numbers number;
+  const MapObservations map = look.observations(id);
+  ReportJson json = identity_json(id);
+  json["row_axis"] = "tokens";
+  json["col_axis"] = "tokens";
+  json["rows"] = map.rows;
+  json["cols"] = map.keys;
+  json["summary"] = summary_json(look.summary(id), number);
+  if (lists) {
+    json["row"] = row_json(look, map, options.special, number);
+    json["col"] = {{"mass", number.list(map.key_mass)}};
+  }
+  if (options.grid == id) json["grid"] = grid_json(look, options, lists, number);
+  number.note(map_name(id), notes);
+  return json;
+}
+
+ReportJson peak_json(const Peak& peak, Numbers& number) {
+  return {{"scale", number(peak.scale)}, {"entropy", number(peak.entropy)}, {"max_weight", number(peak.max_weight)}};
+}
+
+ReportJson keys_json(const Explanation& row, Numbers& number) {
+  ReportJson json = ReportJson::array();
+  const std::size_t width = row.output.size();
+  for (std::size_t j = 0; j < row.keys.size(); ++j) {
+    const ExplainedKey& key = row.keys[j];
+    json.push_back({{"token", j},
+                    {"dot", number(key.dot)},
+                    {"score", number(key.score)},
+                    {"weight", number(key.weight)},
+                    {"value_norm", number(key.value_norm)},
+                    {"contribution_norm", number(key.contribution_norm)},
+                    {"contribution", number.list(std::span(row.contributions).subspan(j * width, width))}});
+  }
+  return json;
+}
+
+ReportJson explanation_json(const Explanation& row, ReportJson& notes) {
+  Numbers number;
+  ReportJson json = identity_json(row.map);
+  json["token"] = row.token;
+  json["scaled"] = row.scaled;
+  json["scale"] = number(row.scale);
+  json["query"] = number.list(row.query);
+  json["keys"] = keys_json(row, number);
+  json["output"] = number.list(row.output);
+  json["with_scale"] = peak_json(row.with_scale, number);
+  json["without_scale"] = peak_json(row.without_scale, number);
+  json["weight_difference"] = number(row.weight_difference);
+  json["output_difference"] = number(row.output_difference);
+  number.note(fmt::format("explanation of {}, token {}", map_name(row.map), row.token), notes);
+  return json;
+}
+
+}  // namespace
+
+std::string_view kind_name(model::AttentionKind kind) { return kind == model::AttentionKind::self ? "self" : "cross"; }
+
+ReportJson build_report(const Look& look, const ReportOptions& options, std::span<const Explanation> explanations,
+                        bool lists) {
+  ReportJson notes = ReportJson::array(), maps = ReportJson::array(), rows = ReportJson::array();
+  for (const MapId& id : report_maps(look, options)) maps.push_back(map_json(look, id, options, lists, notes));
+  for (const Explanation& row : explanations) rows.push_back(explanation_json(row, notes));
+  return {{"sightline_report", kReportVersion},
+          {"arithmetic_version", kArithmeticVersion},
+          {"caveat", kCaveat},
+          {"notes", std::move(notes)},
+          {"model", model_json(look.model())},
+          {"text", look.text()},
+          {"cut_tokens", look.cut_tokens()},
+          {"tokens", tokens_json(look)},
+          {"words", words_json(look)},
+          {"dropped", dropped_json(look)},
+          {"segments", segments_json()},
+          {"offsets", kOffsets},
+          {"top", look.top()},
+          {"special_in_top", options.special},
+          {"sharpest", identity_json(look.sharpest())},
+          {"maps", std::move(maps)},
+          {"explanations", std::move(rows)}};
+}
+
+ReportJson build_report(const Look& look, const ReportOptions& options, std::span<const Explanation> explanations) {
+  return build_report(look, options, explanations, true);
+}
+
+std::string report_text(const ReportJson& report) {
+  return report.dump(-1, ' ', true, ReportJson::error_handler_t::replace) + '\n';
+}
+
+}  // namespace sightline::engine

@@ -1,0 +1,57 @@
+#ifndef SIGHTLINE_ENGINE_REPORT_FIELDS_H_
+#define SIGHTLINE_ENGINE_REPORT_FIELDS_H_
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "src/engine/report.h"
+
+namespace sightline::engine {
+
+/// A list with `width` numbers a row of the map: `maps[].row.NAME` in JSON, "KIND.row.NAME" as a tensor.
+struct RowField {
+  std::string_view name;
+  std::span<const float> MapObservations::*values;
+  std::int64_t width;
+};
+inline constexpr RowField kRowFields[] = {
+    {"max", &MapObservations::row_max, 1},
+    {"sum", &MapObservations::row_sum, 1},
+    {"lse", &MapObservations::lse, 1},
+    {"entropy", &MapObservations::entropy, 1},
+    {"text_entropy", &MapObservations::text_entropy, 1},
+    {"position", &MapObservations::position, 1},
+    {"distance", &MapObservations::distance, 1},
+    {"offset_mass", &MapObservations::offset_mass, std::size(kOffsets)},
+    {"segment_mass", &MapObservations::segment_mass, kSegments},
+};
+
+/// The keys with the largest weights of one row, at most Look::top(), without special ones if they are set aside.
+struct TopKeys {
+  std::vector<std::int32_t> key;
+  std::vector<float> weight;
+};
+TopKeys top_keys(const Look& look, const MapObservations& map, std::int64_t row, bool special);
+
+/// The map whose weights are written out, and what was set aside of each of its rows.
+struct ReportGrid {
+  std::vector<std::size_t> items;  // indexes into the axis that the report lists: rows and columns alike
+  Grid grid;
+  std::vector<float> set_aside;  // [rows] weight on columns that are not shown
+};
+ReportGrid report_grid(const Look& look, const ReportOptions& options);
+
+/// The maps that `options` asks for. Throws BadArgument for an unknown one, the grid's included.
+std::vector<MapId> report_maps(const Look& look, const ReportOptions& options);
+
+std::string_view kind_name(model::AttentionKind kind);  // "self", "cross"
+
+/// build_report(), and with `lists` false the same without the numbers that tensors hold: `row`, `col`, and the grid's
+/// weights.
+ReportJson build_report(const Look& look, const ReportOptions& options, std::span<const Explanation> explanations,
+                        bool lists);
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_REPORT_FIELDS_H_

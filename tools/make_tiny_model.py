@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Writes a tiny BERT with random weights and a WordPiece tokenizer: tests/data/tiny-bert.
+
+Usage: tools/make_tiny_model.py DIRECTORY
+
+It is there for what needs text to go in and a report to come out (engine, command line) on a clone that has no real
+model. Weights are drawn so that heads differ: the deviation of queries and keys grows with the layer. The same seed
+gives the same bytes. Only Python's standard library is needed.
+"""
+
+import json
+import pathlib
+import random
+import string
+import struct
+import sys
+
+LAYERS, HEADS, WIDTH, INNER, POSITIONS = 2, 3, 24, 48, 48
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = """the animal didn cross street because it was too tired wide a cat sat on mat and hello world un
+##happi ##ness ##ing ##ed ##s""".split()
+IDEOGRAPHS = list("動物很累")
+
+
+def vocabulary():
+    letters = list(string.ascii_lowercase) + list(string.digits)
+    pieces = SPECIAL + list(string.punctuation) + letters + ["##" + c for c in letters] + WORDS + IDEOGRAPHS
+    return {piece: index for index, piece in enumerate(dict.fromkeys(pieces))}
+
+
+def tokenizer(vocab):
+    def special(piece):
+        return {"SpecialToken": {"id": piece, "type_id": 0}}
+
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [{"id": vocab[piece], "content": piece, **flags} for piece in SPECIAL],
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                       "strip_accents": None, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [special("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, special("[SEP]")],
+            "pair": [special("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, special("[SEP]"),
+                     {"Sequence": {"id": "B", "type_id": 1}}, {"SpecialToken": {"id": "[SEP]", "type_id": 1}}],
+            "special_tokens": {piece: {"id": piece, "ids": [vocab[piece]], "tokens": [piece]}
+                               for piece in ("[CLS]", "[SEP]")},
+        },
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                  "max_input_chars_per_word": 100, "vocab": vocab},
+    }
+
+
+def config(vocab):
+    return {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": WIDTH, "num_hidden_layers": LAYERS,
+            "num_attention_heads": HEADS, "intermediate_size": INNER, "max_position_embeddings": POSITIONS,
+            "vocab_size": len(vocab), "type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12,
+            "position_embedding_type": "absolute", "pad_token_id": 0}
+
+
+def shapes(vocab):
+    """Name -> (shape, mean, deviation)."""
+    def norm(name):
+        return {name + ".weight": ((WIDTH,), 1, 0.1), name + ".bias": ((WIDTH,), 0, 0.1)}
+
+    def linear(name, rows, cols, deviation):
+        return {name + ".weight": ((rows, cols), 0, deviation), name + ".bias": ((rows,), 0, 0.05)}
+
+    tensors = {"embeddings.word_embeddings.weight": ((len(vocab), WIDTH), 0, 1),
+               "embeddings.position_embeddings.weight": ((POSITIONS, WIDTH), 0, 0.5),
+               "embeddings.token_type_embeddings.weight": ((2, WIDTH), 0, 0.1), **norm("embeddings.LayerNorm")}
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}."
+        for name in ("query", "key"):
+            tensors |= linear(at + "attention.self." + name, WIDTH, WIDTH, 0.3 + 0.1 * layer)
+        tensors |= linear(at + "attention.self.value", WIDTH, WIDTH, 0.2)
+        tensors |= linear(at + "attention.output.dense", WIDTH, WIDTH, 0.2) | norm(at + "attention.output.LayerNorm")
+        tensors |= linear(at + "intermediate.dense", INNER, WIDTH, 0.2)
+        tensors |= linear(at + "output.dense", WIDTH, INNER, 0.2) | norm(at + "output.LayerNorm")
+    return tensors | linear("pooler.dense", WIDTH, WIDTH, 0.2)
+
+
+def safetensors(tensors):
+    draw = random.Random(3)
+    header, data = {}, b""
+    for name, (shape, mean, deviation) in sorted(tensors.items()):
+        count = 1
+        for size in shape:
+            count *= size
+        values = struct.pack(f"<{count}f", *(draw.gauss(mean, deviation) for _ in range(count)))
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def main():
+    directory = pathlib.Path(sys.argv[1])
+    directory.mkdir(parents=True, exist_ok=True)
+    vocab = vocabulary()
+    (directory / "config.json").write_text(json.dumps(config(vocab), indent=1) + "\n")
+    (directory / "tokenizer.json").write_text(json.dumps(tokenizer(vocab), indent=1) + "\n")
+    (directory / "model.safetensors").write_bytes(safetensors(shapes(vocab)))
+
+
+if __name__ == "__main__":
+    main()
