@@ -82,9 +82,9 @@ class SafetensorsWriter {
   std::uint64_t written_ = 0;  // bytes of it
 };
 
-/// All elements widened to fp32 (F32, F16, BF16, F64 rounded), exact for the half formats. Throws BadFile for other
-/// dtypes.
-std::vector<float> to_f32(const Tensor& tensor);
+/// All elements widened to fp32 (F32, F16, BF16, F64 rounded), exact for the half formats. Throws BadFile,
+/// its message beginning with `name`, for other dtypes.
+std::vector<float> to_f32(const Tensor& tensor, std::string_view name = "a tensor");
 
 }  // namespace sightline::format
 
