@@ -1,0 +1,112 @@
+// models/index.json: tiny checkpoints with the activations of a reference run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "src/format/json.h"
+#include "tools/conform/forward.h"
+#include "tools/conform/suites.h"
+
+namespace sightline::conform {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+// Bounds of one model. Of activations the bound is relative to the largest expected one, if that is above 1.
+struct ModelTolerance {
+  double values_rel, attentions_abs;
+
+  Tolerance of_values(const Array& expected) const {
+    double largest = 1;
+    for (const double value : expected.values) largest = std::max(largest, std::abs(value));
+    return {values_rel * largest};
+  }
+};
+
+// One case of a reference file ("len7"), run and compared.
+class ModelCase {
+ public:
+  ModelCase(const format::SafetensorsFile& file, std::string name, ModelTolerance tolerance)
+      : file_(file), name_(std::move(name)), tolerance_(tolerance) {}
+  void check(const model::Transformer& transformer) const;
+
+ private:
+  const format::Tensor* find(const std::string& what) const { return file_.find(name_ + "." + what); }
+  void check_rows(const std::string& what, const Batch& batch, const std::vector<float>& got) const;
+  void check_pooled(const Forward& forward) const;
+  void check_attentions(const Batch& batch, const Forward& forward) const;
+
+  const format::SafetensorsFile& file_;
+  std::string name_;
+  ModelTolerance tolerance_;
+};
+
+void ModelCase::check(const model::Transformer& transformer) const {
+  const format::Tensor* types = find("token_type_ids");
+  const Batch batch(file_.at(name_ + ".input_ids"), file_.at(name_ + ".attention_mask"), types);
+  const Forward forward = run_forward(transformer, batch, find("logits") != nullptr);
+  check_rows("last_hidden_state", batch, forward.result.last_hidden_state);
+  check_rows("logits", batch, forward.result.logits);
+  for (std::size_t n = 0; n < forward.result.hidden_states.size(); ++n) {
+    check_rows(fmt::format("hidden_states.{}", n), batch, forward.result.hidden_states[n]);
+  }
+  check_pooled(forward);
+  check_attentions(batch, forward);
+}
+
+// Rows of padding are not compared.
+void ModelCase::check_rows(const std::string& what, const Batch& batch, const std::vector<float>& got) const {
+  const format::Tensor* tensor = find(what);
+  if (tensor == nullptr) return;
+  const Array expected = batch.real_rows(to_array(*tensor));
+  expect_close(what, {expected.shape, {got.begin(), got.end()}}, expected, tolerance_.of_values(expected));
+}
+
+void ModelCase::check_pooled(const Forward& forward) const {
+  const format::Tensor* tensor = find("pooler_output");
+  if (tensor == nullptr) return;
+  const Array expected = to_array(*tensor);
+  const auto& got = forward.result.pooled;
+  expect_close("pooler_output", {expected.shape, {got.begin(), got.end()}}, expected, tolerance_.of_values(expected));
+}
+
+void ModelCase::check_attentions(const Batch& batch, const Forward& forward) const {
+  for (std::size_t layer = 0; layer < forward.maps.size(); ++layer) {
+    const std::string what = fmt::format("attentions.{}", layer);
+    check_maps(what, forward.maps[layer], batch, to_array(file_.at(name_ + "." + what)), tolerance_.attentions_abs);
+  }
+}
+
+void run_model(Context& context, const fs::path& directory, const json& entry, const std::string& name) {
+  const json& bounds = entry.at("tolerance");
+  const ModelTolerance tolerance{bounds.at("values_rel"), bounds.at("attentions_abs")};
+  for (const std::string case_name : entry.at("cases")) {
+    context.recorder.run(name + "/" + case_name, [&] {
+      const auto transformer = model::Transformer::load(directory);
+      const std::string kind = entry.at("kind");
+      if (kind != "encoder" && kind != "decoder")
+        throw Skipped(fmt::format("models of kind {} are not read yet", kind));
+      const auto file = format::SafetensorsFile::open(directory / "reference.safetensors");
+      ModelCase(file, case_name, tolerance).check(transformer);
+    });
+  }
+  for (const json& generation : entry.at("generation")) {
+    context.recorder.run(fmt::format("{}/{}", name, generation.value("name", "generation")),
+                         [] { throw Skipped("text generation is not supported yet"); });
+  }
+}
+
+}  // namespace
+
+void run_models(Context& context, const fs::path& index, const std::string& prefix) {
+  const json models = format::read_json(index).at("models");
+  for (const json& entry : models) {
+    const std::string name = prefix + "/" + entry.at("name").get<std::string>();
+    run_model(context, index.parent_path() / entry.at("dir").get<std::string>(), entry, name);
+  }
+}
+
+}  // namespace sightline::conform
