@@ -131,10 +131,10 @@ AxisItem lone_token(const LookToken& token, std::int64_t index) {
   return {token.piece, index, index + 1, token.byte_begin, token.byte_end, token.special};
 }
 
-void extend(AxisItem& item, std::string_view text, const TextSpan& span) {
-  item.byte_begin = std::min(item.byte_begin, span.begin);
-  item.byte_end = std::max(item.byte_end, span.end);
-  item.label = text.substr(item.byte_begin, item.byte_end - item.byte_begin);
+void cover(AxisItem& item, std::string_view text, const TextSpan& span) {
+  item.byte_begin = span.begin;
+  item.byte_end = span.end;
+  item.label = text.substr(span.begin, span.end - span.begin);
 }
 
 // Where the last token ends in the text.
@@ -161,7 +161,7 @@ Axis words_of_tokens(std::string_view text, std::span<const LookToken> tokens, b
     items.back().token_end = static_cast<std::int64_t>(i) + 1;
     if (touched.first == touched.last) continue;
     current = {std::min(current.first, touched.first), std::max(current.last, touched.last)};
-    extend(items.back(), text, {words[current.first].begin, words[current.last - 1].end});
+    cover(items.back(), text, {words[current.first].begin, words[current.last - 1].end});
   }
   return items;
 }

@@ -1,0 +1,143 @@
+#include "src/engine/words.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sightline::engine {
+namespace {
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> found;
+  for (const auto& [begin, end] : split_words(text)) found.emplace_back(text.substr(begin, end - begin));
+  return found;
+}
+
+using Strings = std::vector<std::string>;
+
+LookToken token(std::size_t begin, std::size_t end, std::string piece = "x", bool special = false) {
+  LookToken t;
+  t.piece = std::move(piece);
+  t.byte_begin = begin;
+  t.byte_end = end;
+  t.special = special;
+  return t;
+}
+
+Strings labels(const Axis& axis) {
+  Strings found;
+  for (const AxisItem& item : axis) found.push_back(item.label);
+  return found;
+}
+
+TEST(SplitWords, KeepsWordsWholeAndSplitsPunctuationOff) {
+  EXPECT_EQ(words("The animal didn't cross, because it was tired."),
+            (Strings{"The", "animal", "didn't", "cross", ",", "because", "it", "was", "tired", "."}));
+  EXPECT_EQ(words("a well-known Kuchen\u2019s caf\u00e9"), (Strings{"a", "well-known", "Kuchen\u2019s", "caf\u00e9"}));
+  EXPECT_EQ(words("wait... what?!"), (Strings{"wait", ".", ".", ".", "what", "?", "!"}));
+}
+
+TEST(SplitWords, JoinsOnlyBetweenTwoWordCharacters) {
+  EXPECT_EQ(words("'quoted' - dash--dash end-"),
+            (Strings{"'", "quoted", "'", "-", "dash", "-", "-", "dash", "end", "-"}));
+  EXPECT_EQ(words("rock 'n' roll"), (Strings{"rock", "'", "n", "'", "roll"}));
+}
+
+TEST(SplitWords, JoinsDigitsOverPointAndComma) {
+  EXPECT_EQ(words("3.14 and 1,000.5."), (Strings{"3.14", "and", "1,000.5", "."}));
+  EXPECT_EQ(words("one,two v1.b"), (Strings{"one", ",", "two", "v1", ".", "b"}));
+}
+
+TEST(SplitWords, TakesIdeographsAndKanaOneByOne) {
+  EXPECT_EQ(words("\u52a8\u7269very\u7d2f\u3002"), (Strings{"\u52a8", "\u7269", "very", "\u7d2f", "\u3002"}));
+  EXPECT_EQ(words("\u3042\u30a2"), (Strings{"\u3042", "\u30a2"}));
+  EXPECT_EQ(words("\ud55c\uad6d\uc5b4 \ub9d0"), (Strings{"\ud55c\uad6d\uc5b4", "\ub9d0"}));  // Hangul has spaces
+}
+
+TEST(SplitWords, KeepsMarksModifiersAndJoinersWithTheirCharacter) {
+  EXPECT_EQ(words("cafe\u0301 noir"), (Strings{"cafe\u0301", "noir"}));
+  EXPECT_EQ(words("\U0001F44D\U0001F3FDok"), (Strings{"\U0001F44D\U0001F3FD", "ok"}));
+  const std::string family = "\U0001F468\u200d\U0001F469\u200d\U0001F467";
+  EXPECT_EQ(words("a " + family), (Strings{"a", family}));
+  EXPECT_EQ(words("soft\u00adhyphen"), (Strings{"soft\u00adhyphen"}));
+}
+
+TEST(SplitWords, LeavesInvisibleCharactersOut) {
+  EXPECT_EQ(words(" \t\n\u00a0\u3000"), Strings{});
+  EXPECT_EQ(words(""), Strings{});
+  EXPECT_EQ(words(std::string_view("\x01 a \u200b\u2060 b", 13)), (Strings{"a", "b"}));
+}
+
+TEST(WordsOfTokens, JoinsPiecesAndKeepsSpecialTokensApart) {
+  //                          0123456789012345
+  const std::string text = "It didn't stop.";
+  const std::vector<LookToken> tokens = {
+      token(0, 0, "[CLS]", true), token(0, 2), token(3, 7), token(7, 8), token(8, 9), token(10, 14), token(14, 15),
+      token(0, 0, "[SEP]", true)};
+  const Axis axis = words_of_tokens(text, tokens, false);
+  EXPECT_EQ(labels(axis), (Strings{"[CLS]", "It", "didn't", "stop", ".", "[SEP]"}));
+  EXPECT_EQ(axis[2].token_begin, 2);
+  EXPECT_EQ(axis[2].token_end, 5);
+  EXPECT_EQ(axis[2].byte_begin, 3u);
+  EXPECT_EQ(axis[2].byte_end, 9u);
+  EXPECT_TRUE(axis[0].special);
+  EXPECT_FALSE(axis[2].special);
+}
+
+TEST(WordsOfTokens, MergesWordsThatShareAToken) {
+  const std::string text = "\u52a8\u7269\u7d2f of the";
+  // A token over the first two ideographs; one over "of the".
+  const Axis axis = words_of_tokens(text, std::vector{token(0, 6), token(6, 9), token(10, 16)}, false);
+  EXPECT_EQ(labels(axis), (Strings{"\u52a8\u7269", "\u7d2f", "of the"}));
+}
+
+TEST(WordsOfTokens, ChainsTokensThatOverlapTheSameWords) {
+  const std::string text =
+      "a.b.c";  // five words of a byte each; tokens a. | .b | .c where the second overlaps the first
+  const Axis axis = words_of_tokens(text, std::vector{token(0, 2), token(1, 3), token(3, 5)}, false);
+  EXPECT_EQ(labels(axis), (Strings{"a.b", ".c"}));
+  EXPECT_EQ(axis[0].token_end, 2);
+}
+
+TEST(WordsOfTokens, CountsLeadingSpaceOfAPieceToNoWord) {
+  const std::string text = "the cat";
+  const Axis axis = words_of_tokens(text, std::vector{token(0, 3), token(3, 7)}, false);
+  EXPECT_EQ(labels(axis), (Strings{"the", "cat"}));
+  EXPECT_EQ(axis[1].byte_begin, 4u);
+}
+
+TEST(WordsOfTokens, LetsATokenOfWhiteSpaceStandAlone) {
+  const Axis axis =
+      words_of_tokens("a \n b", std::vector{token(0, 1), token(1, 4, "\u0120\u010a"), token(4, 5)}, false);
+  EXPECT_EQ(labels(axis), (Strings{"a", "\u0120\u010a", "b"}));
+}
+
+TEST(WordsOfTokens, KeepsTheBytesOfOneCharacterTogether) {
+  const std::string text = "\U0001F600!";  // byte fallback: four tokens for one character
+  const std::vector<LookToken> tokens = {token(0, 4), token(0, 4), token(0, 4), token(0, 4), token(4, 5)};
+  EXPECT_EQ(labels(words_of_tokens(text, tokens, false)), (Strings{"\U0001F600", "!"}));
+}
+
+TEST(WordsOfTokens, EndsACutWordWhereItsTokensEnd) {
+  const std::string text = "unhappiness stays";
+  EXPECT_EQ(labels(words_of_tokens(text, std::vector{token(0, 2), token(2, 7)}, true)), Strings{"unhappi"});
+  EXPECT_EQ(labels(words_of_tokens(text, std::vector{token(0, 2), token(2, 7)}, false)), Strings{"unhappiness"});
+}
+
+TEST(DroppedText, NamesWhatNoTokenCovers) {
+  const std::string text = "a \ue000\u200b b";  // private use and zero-width space: both removed by BERT's cleaning
+  const auto dropped = dropped_text(text, std::vector{token(0, 1), token(9, 10)}, false);
+  ASSERT_EQ(dropped.size(), 1u);
+  EXPECT_EQ(dropped[0].byte_begin, 2u);
+  EXPECT_EQ(dropped[0].byte_end, 8u);
+}
+
+TEST(DroppedText, IgnoresWhiteSpaceAndWhatWasCut) {
+  EXPECT_TRUE(dropped_text("a \t b", std::vector{token(0, 1), token(4, 5)}, false).empty());
+  EXPECT_TRUE(dropped_text("a b c", std::vector{token(0, 1)}, true).empty());
+  EXPECT_EQ(dropped_text("a b c", std::vector{token(0, 1)}, false).size(), 2u);
+}
+
+}  // namespace
+}  // namespace sightline::engine
