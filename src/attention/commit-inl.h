@@ -1,0 +1,110 @@
+// Adds a finished tile's rows to the sums over rows: key mass from the strip of weights, the overview from the column
+// bins.
+
+#if defined(SIGHTLINE_ATTENTION_COMMIT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SIGHTLINE_ATTENTION_COMMIT_INL_H_
+#undef SIGHTLINE_ATTENTION_COMMIT_INL_H_
+#else
+#define SIGHTLINE_ATTENTION_COMMIT_INL_H_
+#endif
+
+#include <cmath>
+#include <limits>
+
+#include "src/attention/kernel.h"
+#include "src/attention/tile_pass-inl.h"
+#include "src/observe/row_sums-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sightline {
+namespace HWY_NAMESPACE {
+
+class TileCommit {
+ public:
+  TileCommit(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
+             RowSums& sums)
+      : head_(head),
+        sight_(sight),
+        tile_(tile),
+        lanes_(tile.lanes),
+        work_(workspace),
+        sums_(sums),
+        state_(state_in(workspace.state_total)) {}
+
+  void run() {
+    if (sight_.key_mass != nullptr) add_mass();
+    if (sight_.overview != nullptr) add_overview();
+  }
+
+ private:
+  bool counts(int lane) const {
+    const std::int64_t row = tile_.first + lane;
+    return lane >= tile_.live_begin && lane < tile_.live_end && row >= sight_.mass_row_begin &&
+           row < sight_.mass_row_end;
+  }
+
+  void add_mass() {
+    alignas(64) float inverse[kTileRows], factors[kTileRows];
+    for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes))
+      store(inverse_sum(load(state_.l + lane)), inverse + lane);
+    for (int lane = 0; lane < lanes_; ++lane) {
+      if (counts(lane) && std::isnan(inverse[lane])) spoil(tile_.first + lane);
+      if (!counts(lane) || std::isnan(inverse[lane])) inverse[lane] = 0;
+    }
+    for (std::size_t b = 0; b < work_.strip.blocks.size(); ++b) {
+      set_factors(work_.strip.running_max.data() + b * kTileRows, inverse, factors);
+      const TileBlock& block = work_.strip.blocks[b];
+      for (int slot = block.begin; slot < block.end; ++slot) {
+        add_rows(block.weights + static_cast<std::ptrdiff_t>(slot) * lanes_, factors, lanes_,
+                 sums_.mass.data() + (block.first_key + slot) * kChains);
+      }
+    }
+  }
+
+  // What turns a block's weights into final ones: exp(running max - final max) / l.
+  void set_factors(const float* running_max, const float* inverse, float* factors) const {
+    for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
+      const F moved = exp2_nonpositive(exponent(load(running_max + lane), load(state_.m + lane)));
+      const F scale = load(inverse + lane);
+      store(hn::IfThenZeroElse(hn::Eq(scale, hn::Zero(kF32)), hn::Mul(moved, scale)), factors + lane);
+    }
+  }
+
+  // A row of NaN makes NaN of the mass of the keys that it saw, and of no other.
+  void spoil(std::int64_t row) {
+    const std::int64_t position = head_.query_position + row;
+    const std::int64_t chain = ((position % kChains) + kChains) % kChains;
+    for (std::int64_t key = 0; key < head_.keys; ++key) {
+      if (head_.visible(row, key)) sums_.mass[key * kChains + chain] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+
+  std::int64_t row_bin(std::int64_t row) const { return ((row + 1) * sight_.overview_rows - 1) / head_.rows; }
+
+  void add_overview() {
+    int lane = tile_.live_begin;
+    while (lane < tile_.live_end) {
+      const std::int64_t bin = row_bin(tile_.first + lane);
+      alignas(64) float factors[kTileRows] = {};
+      for (; lane < tile_.live_end && row_bin(tile_.first + lane) == bin; ++lane) factors[lane] = 1;
+      for (std::int64_t column = 0; column < sight_.overview_cols; ++column) {
+        add_rows(work_.bin_total.data() + column * lanes_, factors, lanes_,
+                 sums_.overview.data() + (bin * sight_.overview_cols + column) * kChains);
+      }
+    }
+  }
+
+  const HeadProblem& head_;
+  const HeadSight& sight_;
+  const TileRows& tile_;
+  const int lanes_;
+  TileWorkspace& work_;
+  RowSums& sums_;
+  const SoftmaxState state_;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sightline
+HWY_AFTER_NAMESPACE();
+
+#endif  // SIGHTLINE_ATTENTION_COMMIT_INL_H_

@@ -1,0 +1,151 @@
+// From the final state of a tile's rows to what the caller asked for.
+
+#if defined(SIGHTLINE_ATTENTION_FINISH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SIGHTLINE_ATTENTION_FINISH_INL_H_
+#undef SIGHTLINE_ATTENTION_FINISH_INL_H_
+#else
+#define SIGHTLINE_ATTENTION_FINISH_INL_H_
+#endif
+
+#include "src/attention/tile_pass-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sightline {
+namespace HWY_NAMESPACE {
+
+class TileFinish {
+ public:
+  TileFinish(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace)
+      : head_(head),
+        sight_(sight),
+        tile_(tile),
+        lanes_(tile.lanes),
+        work_(workspace),
+        state_(state_in(workspace.state_total)) {}
+
+  void run() {
+    per_row(sight_.row_max, [&](int lane) HWY_ATTR {
+      const F l = load(state_.l + lane);
+      return hn::IfThenElse(hn::Eq(l, l), load(state_.m + lane), l);
+    });
+    per_row(sight_.row_sum, [&](int lane) HWY_ATTR { return load(state_.l + lane); });
+    per_row(sight_.lse, [&](int lane) HWY_ATTR { return log_sum_exp(lane); });
+    per_row(sight_.entropy, [&](int lane) HWY_ATTR { return entropy(lane); });
+    per_row(sight_.position, [&](int lane) HWY_ATTR { return normalized(state_.position + lane, lane); });
+    per_row(sight_.distance, [&](int lane) HWY_ATTR { return normalized(state_.distance + lane, lane); });
+    if (sight_.out) finish_out();
+    if (sight_.top_k > 0) finish_top_keys();
+    finish_offsets();
+    finish_segments();
+    normalize_sums(work_.bin_total.data(), sight_.overview_cols);
+  }
+
+ private:
+  F inverse(int lane) const { return inverse_sum(load(state_.l + lane)); }
+
+  // A sum of 0 stays 0 in a row of NaN too: its keys were hidden.
+  F normalized(const float* sums, int lane) const {
+    const F sum = load(sums);
+    const F value = hn::Add(hn::Mul(sum, inverse(lane)), hn::Zero(kF32));
+    return hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(kF32)), value);
+  }
+
+  F log_sum_exp(int lane) const {
+    const F l = load(state_.l + lane);
+    const F lse = hn::Add(load(state_.m + lane), ln_positive(l));
+    return hn::IfThenElse(hn::Eq(l, hn::Zero(kF32)), splat(-__builtin_inff()), lse);
+  }
+
+  // -sum w ln w = ln l - ln 2 (e / l); never below 0.
+  F entropy(int lane) const {
+    const F l = load(state_.l + lane);
+    const F mean_exponent = hn::Mul(load(state_.e + lane), inverse(lane));
+    const F value = fma(splat(-kLn2), mean_exponent, ln_positive(l));
+    return hn::IfThenZeroElse(hn::Or(hn::Eq(l, hn::Zero(kF32)), hn::Lt(value, hn::Zero(kF32))), value);
+  }
+
+  // Writes value(lane) of the live lanes to an array of one float a row.
+  template <class Value>
+  void per_row(float* to, const Value& value) const {
+    if (to == nullptr) return;
+    alignas(64) float values[kTileRows];
+    for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) store(value(lane), values + lane);
+    std::copy(values + tile_.live_begin, values + tile_.live_end, to + tile_.first + tile_.live_begin);
+  }
+
+  // sums: [count, lanes] divided by the rows' sums, in place.
+  void normalize_sums(float* sums, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
+        float* at = sums + i * lanes_ + lane;
+        store(normalized(at, lane), at);
+      }
+    }
+  }
+
+  void finish_out() const {
+    float* sums = work_.out_total.data();
+    for (std::int64_t column = 0; column < head_.value_width; ++column) {
+      for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
+        float* at = sums + column * lanes_ + lane;
+        store(hn::Add(hn::Mul(load(at), inverse(lane)), hn::Zero(kF32)), at);
+      }
+    }
+    for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
+      for (std::int64_t column = 0; column < head_.value_width; ++column) {
+        sight_.out.at(tile_.first + lane, column) = sums[column * lanes_ + lane];
+      }
+    }
+  }
+
+  void finish_top_keys() const {
+    const int k = sight_.top_k;
+    alignas(64) float weights[64 + kChains] = {};
+    for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
+      const std::int64_t row = tile_.first + lane;
+      const F m = splat(state_.m[lane]), inverse = inverse_sum(splat(state_.l[lane]));
+      std::copy_n(work_.topk_score.data() + static_cast<std::ptrdiff_t>(lane) * k, k, weights);
+      for (int i = 0; i < k; i += static_cast<int>(kLanes))
+        store(final_weight(load(weights + i), m, inverse), weights + i);
+      if (sight_.topk_weight != nullptr) std::copy_n(weights, k, sight_.topk_weight + row * k);
+      const std::int32_t* index = work_.topk_index.data() + static_cast<std::ptrdiff_t>(lane) * k;
+      if (sight_.topk_index != nullptr) std::copy_n(index, k, sight_.topk_index + row * k);
+    }
+  }
+
+  void finish_offsets() const {
+    const auto count = static_cast<std::int64_t>(sight_.offsets.size());
+    for (std::int64_t o = 0; o < count; ++o) {
+      float* scores = work_.offset_score.data() + o * lanes_;
+      for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
+        store(final_weight(load(scores + lane), load(state_.m + lane), inverse(lane)), scores + lane);
+      }
+      for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
+        sight_.offset_mass[(tile_.first + lane) * count + o] = scores[lane];
+      }
+    }
+  }
+
+  void finish_segments() const {
+    float* sums = work_.segment_total.data();
+    normalize_sums(sums, sight_.segments);
+    for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
+      for (std::int64_t s = 0; s < sight_.segments; ++s) {
+        sight_.segment_mass[(tile_.first + lane) * sight_.segments + s] = sums[s * lanes_ + lane];
+      }
+    }
+  }
+
+  const HeadProblem& head_;
+  const HeadSight& sight_;
+  const TileRows& tile_;
+  const int lanes_;
+  TileWorkspace& work_;
+  const SoftmaxState state_;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sightline
+HWY_AFTER_NAMESPACE();
+
+#endif  // SIGHTLINE_ATTENTION_FINISH_INL_H_

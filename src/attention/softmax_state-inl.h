@@ -1,0 +1,185 @@
+// The running softmax state of a tile's rows: init, absorb a block, merge a chunk, finish. Vectors of rows;
+// docs/attention.md has the algebra.
+
+#if defined(SIGHTLINE_ATTENTION_SOFTMAX_STATE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SIGHTLINE_ATTENTION_SOFTMAX_STATE_INL_H_
+#undef SIGHTLINE_ATTENTION_SOFTMAX_STATE_INL_H_
+#else
+#define SIGHTLINE_ATTENTION_SOFTMAX_STATE_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "src/cpu/math-inl.h"
+#include "src/observe/chains-inl.h"
+#include "src/observe/tile_block.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sightline {
+namespace HWY_NAMESPACE {
+
+// t = (x - m) log2(e), the exponent of a weight; m = -inf counts as 0, since nothing is subtracted while no key was
+// seen.
+HWY_INLINE F exponent(F x, F m) {
+  const F reference = hn::IfThenZeroElse(hn::Eq(m, splat(-__builtin_inff())), m);
+  return hn::Mul(hn::Sub(x, reference), splat(kLog2E));
+}
+
+// exp2(t), and t with 0 in the place of exponents so small that the weight is 0, so that weight * t is 0 and never 0 *
+// inf.
+struct Weight {
+  F value, exponent;
+};
+HWY_INLINE Weight weight_of(F t) {
+  const MaskF nothing = hn::Lt(t, splat(kExp2Floor));
+  return {hn::IfThenZeroElse(nothing, exp2_in_range(t)), hn::IfThenZeroElse(nothing, t)};
+}
+
+// 1 / l, and 0 for rows without a key.
+HWY_INLINE F inverse_sum(F l) { return hn::IfThenZeroElse(hn::Eq(l, hn::Zero(kF32)), hn::Div(splat(1.0f), l)); }
+
+// The weight of a score in the final map: exp(x - m) / l. Hidden keys (x = -inf) have 0 even in a row of NaN.
+HWY_INLINE F final_weight(F x, F m, F inverse) {
+  const F weight = hn::Mul(exp2_nonpositive(exponent(x, m)), inverse);
+  return hn::IfThenZeroElse(hn::Eq(x, splat(-__builtin_inff())), weight);
+}
+
+// Sums over a block's keys, relative to the running max.
+struct BlockSums {
+  F l, e, p;  // sum of w, of w t, of w (slot)
+  HWY_INLINE BlockSums operator+(const BlockSums& other) const {
+    return {hn::Add(l, other.l), hn::Add(e, other.e), hn::Add(p, other.p)};
+  }
+};
+
+// Weights of one vector of rows from its scores, and their sums. scores, weights: [kBlockKeys, lanes], at the vector's
+// first lane.
+template <bool kEntropy, bool kPosition>
+HWY_INLINE BlockSums weigh(const float* HWY_RESTRICT scores, float* HWY_RESTRICT weights, int lanes, F reference) {
+  return fold_chains([&](int r) HWY_ATTR {
+    BlockSums sums = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kF32)};
+    for (int slot = r; slot < kBlockKeys; slot += kChains) {
+      const F x = load(scores + static_cast<std::ptrdiff_t>(slot) * lanes);
+      const Weight w = weight_of(hn::Mul(hn::Sub(x, reference), splat(kLog2E)));
+      store(w.value, weights + static_cast<std::ptrdiff_t>(slot) * lanes);
+      sums.l = hn::Add(sums.l, w.value);
+      if constexpr (kEntropy) sums.e = fma(w.value, w.exponent, sums.e);
+      if constexpr (kPosition) sums.p = fma(w.value, splat(static_cast<float>(slot)), sums.p);
+    }
+    return sums;
+  });
+}
+
+// Arrays of one float a lane. m: running max; l: sum of w; e: sum of w t; position: sum of w j; distance: sum of w |i -
+// j|, with w = exp(x - m), t = log2(w). Both of the current chunk and of all chunks before.
+struct SoftmaxState {
+  float* m = nullptr;
+  float* l = nullptr;
+  float* e = nullptr;
+  float* position = nullptr;
+  float* distance = nullptr;
+
+  void clear(int lanes) const {
+    std::fill_n(m, lanes, -__builtin_inff());
+    for (float* array : {l, e, position, distance}) std::fill_n(array, lanes, 0.0f);
+  }
+};
+
+// What absorbing a block leaves for the output and the observers, [lanes] each.
+struct BlockResult {
+  float* rescale = nullptr;  // exp(old max - new max)
+  float* sum = nullptr;      // sum of w
+};
+
+struct Sum {
+  F value;
+  HWY_INLINE Sum operator+(const Sum& other) const { return {hn::Add(value, other.value)}; }
+};
+
+// |i - j| summed over the slots of a block that holds the row's own position. relative: row position - block position.
+HWY_INLINE F distance_within(const float* weights, int lanes, F relative) {
+  const auto chain = [&](int r) HWY_ATTR {
+    F sum = hn::Zero(kF32);
+    for (int slot = r; slot < kBlockKeys; slot += kChains) {
+      const F away = hn::Abs(hn::Sub(relative, splat(static_cast<float>(slot))));
+      sum = fma(load(weights + static_cast<std::ptrdiff_t>(slot) * lanes), away, sum);
+    }
+    return Sum{sum};
+  };
+  return fold_chains(chain).value;
+}
+
+// A block that lies wholly before or after the row needs no pass of its own: sum w (i - j) = l i - sum w j.
+HWY_INLINE F block_distance(const float* weights, int lanes, const BlockSums& sums, F relative) {
+  const MaskF before = hn::Ge(relative, splat(kBlockKeys - 1.0f));
+  const MaskF after = hn::Le(relative, hn::Zero(kF32));
+  const F forward = fma(sums.l, relative, hn::Neg(sums.p));
+  const F outside = hn::IfThenElse(before, forward, hn::Neg(forward));
+  const MaskF beside = hn::Or(before, after);
+  if (hn::AllTrue(kF32, beside)) return outside;
+  return hn::IfThenElse(beside, outside, distance_within(weights, lanes, relative));
+}
+
+template <bool kEntropy, bool kPosition>
+HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, int lane,
+                              const float* block_max, const BlockResult& result, bool distance,
+                              const float* row_position) {
+  const F old_max = load(state.m + lane), old_sum = load(state.l + lane);
+  const F new_max = max_or_second(load(block_max + lane), old_max);
+  const F reference = hn::IfThenZeroElse(hn::Eq(new_max, splat(-__builtin_inff())), new_max);
+  const Weight rescale = weight_of(hn::Mul(hn::Sub(old_max, reference), splat(kLog2E)));
+  const BlockSums sums = weigh<kEntropy, kPosition>(block.scores + lane, weights + lane, lanes, reference);
+  store(new_max, state.m + lane);
+  store(fma(old_sum, rescale.value, sums.l), state.l + lane);
+  store(rescale.value, result.rescale + lane);
+  store(sums.l, result.sum + lane);
+  if constexpr (kEntropy) {
+    const F moved = fma(old_sum, rescale.exponent, load(state.e + lane));
+    store(fma(moved, rescale.value, sums.e), state.e + lane);
+  }
+  if constexpr (kPosition) {
+    const F here = fma(sums.l, splat(static_cast<float>(block.position)), sums.p);
+    store(fma(load(state.position + lane), rescale.value, here), state.position + lane);
+    if (distance) {
+      const F relative = hn::Sub(load(row_position + lane), splat(static_cast<float>(block.position)));
+      const F away = block_distance(weights + lane, lanes, sums, relative);
+      store(fma(load(state.distance + lane), rescale.value, away), state.distance + lane);
+    }
+  }
+}
+
+// Turns the block's scores into weights (in place if the arrays are the same) and takes them into the state.
+// row_position: [lanes], where each row stands; exact up to 2^24.
+template <bool kEntropy, bool kPosition>
+void absorb_block(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, const float* block_max,
+                  const BlockResult& result, bool distance, const float* row_position) {
+  for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
+    absorb_vector<kEntropy, kPosition>(state, block, weights, lanes, lane, block_max, result, distance, row_position);
+  }
+}
+
+// total = total merged with chunk. Writes the factors of both, [lanes] each, for whatever else is summed.
+inline void merge_state(const SoftmaxState& total, const SoftmaxState& chunk, int lanes, float* factor_total,
+                        float* factor_chunk) {
+  for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
+    const F m = max_or_second(load(chunk.m + lane), load(total.m + lane));
+    const Weight a = weight_of(exponent(load(total.m + lane), m));
+    const Weight b = weight_of(exponent(load(chunk.m + lane), m));
+    store(a.value, factor_total + lane);
+    store(b.value, factor_chunk + lane);
+    const auto merge = [&](float* into, F mine, F theirs)
+                           HWY_ATTR { store(fma(mine, a.value, hn::Mul(theirs, b.value)), into + lane); };
+    const F l = load(total.l + lane), chunk_l = load(chunk.l + lane);
+    merge(total.e, fma(l, a.exponent, load(total.e + lane)), fma(chunk_l, b.exponent, load(chunk.e + lane)));
+    merge(total.l, l, chunk_l);
+    merge(total.position, load(total.position + lane), load(chunk.position + lane));
+    merge(total.distance, load(total.distance + lane), load(chunk.distance + lane));
+    store(m, total.m + lane);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sightline
+HWY_AFTER_NAMESPACE();
+
+#endif  // SIGHTLINE_ATTENTION_SOFTMAX_STATE_INL_H_

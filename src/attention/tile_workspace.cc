@@ -1,0 +1,52 @@
+#include "src/attention/tile_workspace.h"
+
+#include <algorithm>
+
+namespace sightline {
+namespace {
+
+AlignedBuffer<float> lanes_of(std::int64_t rows) {
+  return AlignedBuffer<float>(static_cast<std::size_t>(rows) * kTileRows);
+}
+
+bool columns_apart(const Matrix<const float>& matrix, std::int64_t width) {
+  return matrix.column_stride != 1 && width > 1;
+}
+
+// Blocks that keys at these positions touch.
+std::int64_t block_count(const HeadProblem& p) {
+  if (p.keys == 0) return 0;
+  return (p.key_position + p.keys - 1) / kBlockKeys - p.key_position / kBlockKeys + 1;
+}
+
+}  // namespace
+
+TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight)
+    : queries(lanes_of(problem.width)),
+      out(lanes_of(problem.value_width)),
+      out_total(lanes_of(problem.value_width)),
+      scores(lanes_of(kBlockKeys)),
+      additive(lanes_of(problem.additive() ? kBlockKeys : 0)),
+      packed_keys(columns_apart(problem.k, problem.width) ? kBlockKeys * problem.width : 0),
+      packed_values(columns_apart(problem.v, problem.value_width) ? kBlockKeys * problem.value_width : 0),
+      zeros(AlignedBuffer<float>::zeroed(std::max(problem.width, problem.value_width))),
+      state(lanes_of(kStateArrays)),
+      state_total(lanes_of(kStateArrays)),
+      lane_arrays(AlignedBuffer<float>::zeroed(kLaneArrays * kTileRows)),
+      topk_score(lanes_of(sight.top_k)),
+      topk_threshold(lanes_of(1)),
+      topk_index(static_cast<std::size_t>(sight.top_k) * kTileRows),
+      offset_score(lanes_of(static_cast<std::int64_t>(sight.offsets.size()))),
+      segment_sum(lanes_of(sight.segments)),
+      segment_total(lanes_of(sight.segments)),
+      bin_sum(lanes_of(sight.overview_cols)),
+      bin_total(lanes_of(sight.overview_cols)) {
+  if (sight.key_mass != nullptr) {
+    const std::int64_t blocks = block_count(problem);
+    strip.weights = lanes_of(blocks * kBlockKeys);
+    strip.running_max = lanes_of(blocks);
+    strip.blocks.reserve(static_cast<std::size_t>(blocks));
+  }
+}
+
+}  // namespace sightline
