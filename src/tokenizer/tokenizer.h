@@ -14,7 +14,7 @@ namespace sightline::tokenizer {
 /// One token of an encoding.
 struct Token {
   std::int32_t id = 0;
-  std::string piece;              // as the vocabulary spells it ("##ing", "[CLS]")
+  std::string piece;               // as the vocabulary spells it ("##ing", "[CLS]")
   std::size_t begin = 0, end = 0;  // byte range in the original UTF-8 text; empty for tokens that the template added
   std::int32_t type_id = 0;
   std::int32_t sequence = -1;  // 0 = text, 1 = pair, -1 = added by the template
@@ -33,9 +33,9 @@ struct Encoding {
   std::size_t cut = 0;  // tokens that truncation removed
 };
 
-/// A tokenizer executed from tokenizer.json as it stands: normalizer, pre-tokenizer, model, post-processor (template), decoder and added
-/// tokens, each by the type it names. A type not supported is refused by name (UnsupportedModel). `padding` and `truncation` of
-/// the file are read and reported, and never act by themselves.
+/// A tokenizer executed from tokenizer.json as it stands: normalizer, pre-tokenizer, model, post-processor (template),
+/// decoder and added tokens, each by the type it names. A type not supported is refused by name (UnsupportedModel).
+/// `padding` and `truncation` of the file are read and reported, and never act by themselves.
 class Tokenizer {
  public:
   /// Throws BadFile, UnsupportedModel.
@@ -43,18 +43,20 @@ class Tokenizer {
   /// From the JSON text; `name` is used in messages.
   static Tokenizer parse(std::string_view json, std::string_view name);
 
-  /// Throws BadArgument for text that is not UTF-8 (saying at which byte). Added special tokens found in the text become those tokens, as
-  /// the file's flags say.
+  /// Throws BadArgument for text that is not UTF-8 (saying at which byte). Added special tokens found in the text
+  /// become those tokens, as the file's flags say.
   Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
-  Encoding encode(std::string_view text, const EncodeOptions& options = {}) const { return encode(text, std::nullopt, options); }
+  Encoding encode(std::string_view text, const EncodeOptions& options = {}) const {
+    return encode(text, std::nullopt, options);
+  }
 
   std::string decode(const std::vector<std::int32_t>& ids, bool skip_special) const;
 
-  std::size_t vocabulary_size() const;                        // added tokens counted
+  std::size_t vocabulary_size() const;  // added tokens counted
   std::optional<std::int32_t> id_of(std::string_view piece) const;
-  std::string_view kind() const;                              // "WordPiece"
-  std::optional<std::size_t> file_padding() const;            // fixed length that the file's padding names, if any
-  std::optional<std::size_t> file_truncation() const;         // max_length that the file's truncation names, if any
+  std::string_view kind() const;                       // "WordPiece"
+  std::optional<std::size_t> file_padding() const;     // fixed length that the file's padding names, if any
+  std::optional<std::size_t> file_truncation() const;  // max_length that the file's truncation names, if any
 
  private:
   struct Impl;

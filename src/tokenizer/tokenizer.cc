@@ -1,0 +1,215 @@
+#include "src/tokenizer/tokenizer.h"
+
+#include <array>
+#include <utility>
+
+#include "sightline/error.h"
+#include "src/format/json.h"
+#include "src/tokenizer/added_tokens.h"
+#include "src/tokenizer/decoder.h"
+#include "src/tokenizer/model.h"
+#include "src/tokenizer/normalizer.h"
+#include "src/tokenizer/post_processor.h"
+#include "src/tokenizer/pre_tokenizer.h"
+#include "src/tokenizer/truncation.h"
+#include "src/tokenizer/unicode.h"
+
+namespace sightline::tokenizer {
+namespace {
+
+constexpr std::array<std::string_view, 9> kKeys = {"version",        "truncation", "padding",
+                                                   "added_tokens",   "normalizer", "pre_tokenizer",
+                                                   "post_processor", "decoder",    "model"};
+
+void check_text(std::string_view text) {
+  if (text.size() > UINT32_MAX) {
+    throw BadArgument("the text has " + std::to_string(text.size()) + " bytes; a tokenizer takes up to 4294967295");
+  }
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = decode_char(text, at).length;
+    if (length == 0) throw BadArgument("the text is not UTF-8: no character starts at byte " + std::to_string(at));
+    at += length;
+  }
+}
+
+// {"strategy": {"Fixed": 128}, ...} or {"strategy": "BatchLongest", ...}
+std::optional<std::size_t> read_fixed_padding(const JsonObject& json) {
+  const std::optional<JsonObject> padding = json.find_object("padding");
+  if (!padding || !padding->has("strategy") || !padding->value()["strategy"].is_object()) return std::nullopt;
+  return static_cast<std::size_t>(padding->require_object("strategy").require_int("Fixed", 0));
+}
+
+std::optional<std::size_t> read_truncation(const JsonObject& json) {
+  const std::optional<JsonObject> truncation = json.find_object("truncation");
+  if (!truncation) return std::nullopt;
+  return static_cast<std::size_t>(truncation->require_int("max_length", 0));
+}
+
+void check_version(const JsonObject& json) {
+  const std::string* version = json.find_string("version");
+  if (version == nullptr || *version == "1.0") return;
+  throw UnsupportedModel(json.where("version") + " is " + format::quote(*version) +
+                         ", which is not supported; \"1.0\" is");
+}
+
+}  // namespace
+
+struct Tokenizer::Impl {
+  explicit Impl(const JsonObject& json)
+      : model(make_model(json.require_object("model"))),
+        padding(read_fixed_padding(json)),
+        truncation(read_truncation(json)) {
+    check_version(json);
+    refuse_unknown_settings(json, kKeys);
+    if (const auto stage = json.find_object("normalizer")) normalizer = make_normalizer(*stage);
+    if (const auto stage = json.find_object("pre_tokenizer")) pre_tokenizer = make_pre_tokenizer(*stage);
+    if (const auto stage = json.find_object("post_processor")) post_processor = make_post_processor(*stage);
+    if (const auto stage = json.find_object("decoder")) decoder = make_decoder(*stage);
+    added_tokens = AddedTokens(json, model->vocabulary(), normalizer);
+  }
+
+  PreTokenizedString pre_tokenize(std::string_view text) const;
+  void append_normalized(CharSpan section, PreTokenizedString& out) const;
+  std::vector<Token> tokenize(std::string_view text, std::int32_t sequence) const;
+  std::size_t truncate_sequences(Sequences& sequences, const EncodeOptions& options) const;
+  std::string piece_of(std::int32_t id) const;
+
+  std::unique_ptr<const Model> model;
+  Normalizer normalizer;  // these four may be null
+  PreTokenizer pre_tokenizer;
+  std::unique_ptr<const PostProcessor> post_processor;
+  Decoder decoder;
+  AddedTokens added_tokens;
+  std::optional<std::size_t> padding, truncation;
+};
+
+// Normalises a part of the text that holds no raw added token, cuts it at the others, and appends it.
+void Tokenizer::Impl::append_normalized(CharSpan section, PreTokenizedString& out) const {
+  NormalizedString normalized(section);
+  if (normalizer) normalizer(normalized);
+  const std::size_t origin = out.chars.size();
+  for (const Split& split : added_tokens.split(normalized.chars(), /*normalized=*/true)) {
+    out.splits.push_back({origin + split.begin, origin + split.end, split.added_token});
+  }
+  out.chars.insert(out.chars.end(), normalized.chars().begin(), normalized.chars().end());
+}
+
+PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text) const {
+  const NormalizedString raw(text);
+  PreTokenizedString out;
+  for (const Split& split : added_tokens.split(raw.chars(), /*normalized=*/false)) {
+    const CharSpan section = CharSpan(raw.chars()).subspan(split.begin, split.end - split.begin);
+    if (!split.added_token) {
+      append_normalized(section, out);
+      continue;
+    }
+    out.splits.push_back({out.chars.size(), out.chars.size() + section.size(), split.added_token});
+    out.chars.insert(out.chars.end(), section.begin(), section.end());
+  }
+  if (pre_tokenizer) pre_tokenizer(out);
+  return out;
+}
+
+std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t sequence) const {
+  const PreTokenizedString pre_tokenized = pre_tokenize(text);
+  std::vector<Token> tokens;
+  std::vector<ModelToken> pieces;
+  std::int32_t word = 0;
+  for (const Split& split : pre_tokenized.splits) {
+    const CharSpan chars = CharSpan(pre_tokenized.chars).subspan(split.begin, split.end - split.begin);
+    const auto add = [&](std::int32_t id, std::string piece, std::size_t begin, std::size_t end) {
+      tokens.push_back({id, std::move(piece), chars[begin].begin, chars[end - 1].end, sequence, sequence, word, false});
+    };
+    if (split.added_token) {
+      add(*split.added_token, to_utf8(chars), 0, chars.size());
+    } else {
+      pieces.clear();
+      model->tokenize(chars, pieces);
+      for (const ModelToken& p : pieces) add(p.entry.id, std::string(p.entry.piece), p.begin, p.end);
+    }
+    ++word;
+  }
+  return tokens;
+}
+
+std::size_t Tokenizer::Impl::truncate_sequences(Sequences& sequences, const EncodeOptions& options) const {
+  if (options.max_length == 0) return 0;
+  const bool adds = options.add_special && post_processor != nullptr;
+  const std::size_t added = adds ? post_processor->added(sequences.size() == 2) : 0;
+  if (options.max_length < added) {
+    throw BadArgument("a length of " + std::to_string(options.max_length) + " has no room for the " +
+                      std::to_string(added) + " special tokens; allow at least " + std::to_string(added));
+  }
+  return truncate(sequences, options.max_length - added, options.cut);
+}
+
+std::string Tokenizer::Impl::piece_of(std::int32_t id) const {
+  if (const AddedToken* token = added_tokens.find(id)) return token->decoded;
+  if (const auto piece = model->vocabulary().piece_of(id)) return std::string(*piece);
+  throw BadArgument("token id " + std::to_string(id) + " is not in the tokenizer's vocabulary");
+}
+
+Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {
+  const nlohmann::json json = format::read_json(tokenizer_json);
+  Tokenizer tokenizer;
+  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(json, tokenizer_json.string()));
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::parse(std::string_view json_text, std::string_view name) {
+  const nlohmann::json json = format::parse_json(json_text, name);
+  Tokenizer tokenizer;
+  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(json, name));
+  return tokenizer;
+}
+
+Encoding Tokenizer::encode(std::string_view text, std::optional<std::string_view> pair,
+                           const EncodeOptions& options) const {
+  check_text(text);
+  if (pair) check_text(*pair);
+  Sequences sequences = {impl_->tokenize(text, 0)};
+  if (pair) sequences.push_back(impl_->tokenize(*pair, 1));
+  Encoding encoding;
+  encoding.cut = impl_->truncate_sequences(sequences, options);
+  if (impl_->post_processor) impl_->post_processor->process(sequences, options.add_special);
+  for (std::vector<Token>& part : sequences) {
+    if (encoding.tokens.empty()) {
+      encoding.tokens = std::move(part);
+    } else {
+      encoding.tokens.insert(encoding.tokens.end(), std::make_move_iterator(part.begin()),
+                             std::make_move_iterator(part.end()));
+    }
+  }
+  return encoding;
+}
+
+std::string Tokenizer::decode(const std::vector<std::int32_t>& ids, bool skip_special) const {
+  std::vector<std::string> pieces;
+  for (const std::int32_t id : ids) {
+    std::string piece = impl_->piece_of(id);
+    if (!skip_special || !impl_->added_tokens.is_special(piece)) pieces.push_back(std::move(piece));
+  }
+  if (impl_->decoder) impl_->decoder(pieces);
+  std::string text;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (i > 0 && !impl_->decoder) text += ' ';
+    text += pieces[i];
+  }
+  return text;
+}
+
+std::size_t Tokenizer::vocabulary_size() const {
+  return impl_->model->vocabulary().size() + impl_->added_tokens.beyond_vocabulary();
+}
+
+std::optional<std::int32_t> Tokenizer::id_of(std::string_view piece) const {
+  if (const AddedToken* token = impl_->added_tokens.find(piece)) return token->id;
+  const auto entry = impl_->model->vocabulary().find(piece);
+  return entry ? std::optional(entry->id) : std::nullopt;
+}
+
+std::string_view Tokenizer::kind() const { return impl_->model->kind(); }
+std::optional<std::size_t> Tokenizer::file_padding() const { return impl_->padding; }
+std::optional<std::size_t> Tokenizer::file_truncation() const { return impl_->truncation; }
+
+}  // namespace sightline::tokenizer
