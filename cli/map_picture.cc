@@ -56,7 +56,7 @@ class MapDrawing {
       : sheet_(sheet),
         font_(font),
         factor_(pooling_factor(sheet.weights, kMaxMapSide)),
-        weights_(pooled(sheet.weights, factor_)),
+        weights_(pooled(sheet.weights, factor_, factor_)),
         scale_{sheet.weights.cols},
         layout_(choose_sizes(weights_)) {}
 

@@ -63,10 +63,6 @@ double right_end(format::Font& font, const Label& label) { return label.x + font
 
 }  // namespace
 
-double Scale::place(double weight) const {
-  return long_text() ? format::ease_long(weight, keys) : format::ease(weight);
-}
-
 format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int64_t x, std::int64_t y,
                            std::int64_t cell, std::int64_t gap) {
   auto fill = [weights, scale](std::int64_t row_begin, std::int64_t row_end, std::span<Rgb> out) {

@@ -14,14 +14,6 @@ inline constexpr double kDensity = 2;
 inline constexpr double kTitleSize = 44, kTextSize = 26, kSmallSize = 22;
 inline constexpr std::int64_t kMargin = 56;
 
-/// How weights become colours: by weight^0.6 up to `kShortKeys` keys, else by how far they are from an even look.
-struct Scale {
-  std::int64_t keys = 0;
-  double place(double weight) const;
-  bool long_text() const { return keys > kShortKeys; }
-  static constexpr std::int64_t kShortKeys = 64;
-};
-
 /// Cells of a map coloured on the light scale; NaN weights in orange.
 format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int64_t x, std::int64_t y,
                            std::int64_t cell, std::int64_t gap);

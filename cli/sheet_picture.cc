@@ -74,7 +74,7 @@ class SheetDrawing {
   void add_tile(const SheetTile& tile, std::int64_t x, std::int64_t y) {
     const format::Palette& palette = format::palette(Theme::light);
     frame(x, y, tile.marked ? kMark : 1, tile.marked ? palette.ink : palette.line);
-    picture_.cells.push_back(colour_cells(pooled(tile.weights, factor_), scale_, x, y, cell_, 0));
+    picture_.cells.push_back(colour_cells(pooled(tile.weights, factor_, factor_), scale_, x, y, cell_, 0));
     const std::string number = fmt::format("{:.2f}", tile.entropy);
     const auto bar = static_cast<std::int64_t>(std::clamp(tile.spread, 0.0, 1.0) * static_cast<double>(side_));
     picture_.boxes.push_back({x, y + side_ + 8, side_, 6, palette.line});

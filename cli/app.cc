@@ -1,0 +1,183 @@
+#include "cli/app.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/streams.h"
+#include "sightline/attention.h"
+
+namespace sightline::cli {
+namespace {
+
+constexpr int kSuccess = 0, kFailure = 1, kUsage = 2;
+constexpr std::string_view kVersion = "0.1.0";
+
+std::string version_line() {
+  return fmt::format("sightline {}, arithmetic {}, {}\n", kVersion, kArithmeticVersion, simd_target());
+}
+
+void add_text_options(CLI::App& command, Options& options) {
+  command.add_option("TEXT", options.text, "The text, in quotes; - reads standard input, as does leaving it out");
+  command.add_option("-f,--file", options.file, "Read the text from a file")->type_name("FILE");
+  command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
+}
+
+void add_model_options(CLI::App& command, Options& options) {
+  command
+      .add_option("-m,--model", options.model,
+                  "Directory of a model in Hugging Face layout (default: all-MiniLM-L6-v2)")
+      ->type_name("MODEL");
+  command
+      .add_option("-t,--threads", options.threads,
+                  "Threads to use (default: one a processor); results do not depend on it")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+}
+
+void add_map_options(CLI::App& command, Options& options) {
+  command.add_option("--layer", options.layer, "Layer, from 1 (default: the sharpest head's)")->type_name("L");
+  command.add_option("--head", options.head, "Head of the layer, from 1")->type_name("H");
+}
+
+void add_axis_options(CLI::App& command, Options& options) {
+  command.add_flag("--pieces", options.pieces, "Show tokens as the model reads them rather than words");
+  command.add_flag("--no-special", options.no_special, "Leave special tokens out and say how much weight they had");
+}
+
+void add_report_options(CLI::App& command, Options& options) {
+  static const std::map<std::string, ColourChoice> kChoices = {
+      {"auto", ColourChoice::automatic}, {"always", ColourChoice::always}, {"never", ColourChoice::never}};
+  command.add_flag("--json", options.json, "Print the report as JSON instead (docs/report.md)");
+  command.add_option("-o,--output", options.output, "Write the report to a safetensors file as well")
+      ->type_name("FILE");
+  command.add_option("--color", options.colour, "auto, always or never (default: auto; NO_COLOR is respected)")
+      ->type_name("WHEN")
+      ->transform(CLI::CheckedTransformer(kChoices).description(""));
+}
+
+constexpr const char* kWordsNote =
+    "Pieces of a word are merged: weight to a word is the sum over its pieces, weight from a word the mean.\n"
+    "A word is named by its text (it), its occurrence (the:2) or its number (#9).\n";
+
+void add_look(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("look", "See where every word of a text looked");
+  add_text_options(command, options);
+  command.add_option("--token", options.token, "Show one word's row through every head instead")->type_name("WORD");
+  add_map_options(command, options);
+  command.add_option("--top", options.top, "Keys a row: 3 in the view of one word, 4 in reports")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64));
+  add_axis_options(command, options);
+  add_report_options(command, options);
+  add_model_options(command, options);
+  command.footer(
+      std::string(kWordsNote) +
+      "\nExample:\n  sightline look \"The animal didn't cross the street because it was too tired.\" --token it");
+}
+
+void add_explain(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("explain", "Follow one token through the four steps of attention");
+  add_text_options(command, options);
+  command.add_option("--token", options.token, "The token whose row is explained")->type_name("WORD")->required();
+  add_map_options(command, options);
+  command.add_option("--top", options.top, "List only the N heaviest keys")->type_name("N")->check(CLI::Range(1, 64));
+  command.add_flag("--no-scale", options.no_scale, "Leave out the division by the root of the head's width");
+  add_report_options(command, options);
+  add_model_options(command, options);
+  command.footer(
+      "Example:\n  sightline explain \"The animal didn't cross the street because it was too tired.\" --token it "
+      "--layer 4 --head 2");
+}
+
+void add_map(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("map", "Draw a head's map, or all of them");
+  add_text_options(command, options);
+  add_map_options(command, options);
+  command.add_flag("--all", options.all, "Draw the sheet of all layers and heads");
+  command.add_option("-o,--output", options.output, "The picture (.png, .svg) or the numbers (.npy)")
+      ->type_name("FILE")
+      ->required();
+  add_axis_options(command, options);
+  add_model_options(command, options);
+  command.footer(
+      "Example:\n  sightline map \"The animal didn't cross the street because it was too tired.\" --layer 4 --head 2 "
+      "-o map.png");
+}
+
+void add_info(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("info", "Say what a model's files hold");
+  command.add_option("MODEL", options.model, "Directory of the model (default: all-MiniLM-L6-v2)");
+  command.footer("Example:\n  sightline info");
+}
+
+int fail(std::string_view message, int status) {
+  write_note(message);
+  return status;
+}
+
+// Runs the command whose options were parsed.
+void dispatch(const CLI::App& app, const Options& options) {
+  if (app.got_subcommand("look")) return run_look(options);
+  if (app.got_subcommand("explain")) return run_explain(options);
+  if (app.got_subcommand("map")) return run_map(options);
+  run_info(options);
+}
+
+int parse_and_run(CLI::App& app, const Options& options, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = app.get_subcommands();
+    write_output((chosen.empty() ? app : *chosen.front()).help(""));
+    return kSuccess;
+  } catch (const CLI::CallForVersion&) {
+    write_output(version_line());
+    return kSuccess;
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = app.get_subcommands();
+    return fail(fmt::format("{}; see sightline{}{} --help", error.what(), chosen.empty() ? "" : " ",
+                            chosen.empty() ? "" : chosen.front()->get_name()),
+                kUsage);
+  }
+  dispatch(app, options);
+  return kSuccess;
+}
+
+int guarded(CLI::App& app, const Options& options, int argc, char** argv) {
+  try {
+    return parse_and_run(app, options, argc, argv);
+  } catch (const UsageError& error) {
+    return fail(error.what(), kUsage);
+  } catch (const ClosedPipe&) {
+    return 128 + SIGPIPE;
+  } catch (const Interrupted& stop) {
+    return 128 + stop.signal;
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory", kFailure);
+  } catch (const std::exception& error) {
+    return fail(error.what(), kFailure);
+  }
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  install_interrupts();
+  Options options;
+  CLI::App app("See where every token of a text looked: attention, exact, fast and observable.", "sightline");
+  app.set_version_flag("--version", std::string(kVersion), "Print version, arithmetic version and SIMD target");
+  app.require_subcommand(1);
+  add_look(app, options);
+  add_explain(app, options);
+  add_map(app, options);
+  add_info(app, options);
+  return guarded(app, options, argc, argv);
+}
+
+}  // namespace sightline::cli

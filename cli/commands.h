@@ -1,0 +1,16 @@
+#ifndef SIGHTLINE_CLI_COMMANDS_H_
+#define SIGHTLINE_CLI_COMMANDS_H_
+
+#include "cli/options.h"
+
+namespace sightline::cli {
+
+// One a command of the program. They throw Error, and write to standard output once they have everything to say.
+void run_look(const Options& options);
+void run_explain(const Options& options);
+void run_map(const Options& options);
+void run_info(const Options& options);
+
+}  // namespace sightline::cli
+
+#endif  // SIGHTLINE_CLI_COMMANDS_H_

@@ -1,0 +1,185 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "cli/commands.h"
+#include "cli/display_text.h"
+#include "cli/interrupt.h"
+#include "cli/streams.h"
+#include "cli/view.h"
+#include "src/engine/explain.h"
+#include "src/engine/report.h"
+
+namespace sightline::cli {
+namespace {
+
+constexpr int kLongestKey = 14, kBar = 12;
+
+class ExplainView {
+ public:
+  ExplainView(Painter& painter, const engine::Look& look, const engine::Explanation& steps, const Options& options)
+      : painter_(painter), axis_(look.axis(true, true)), steps_(steps), options_(options) {
+    for (const engine::AxisItem& item : axis_) {
+      labels_.push_back(item_label(item, painter));
+      key_width_ = std::clamp(display_width(labels_.back()), key_width_, kLongestKey);
+    }
+  }
+
+  void add() {
+    painter_.accent(fmt::format("\"{}\" (token {} of {}) in layer {}, head {}", labels_[token()], token() + 1,
+                                axis_.size(), steps_.map.layer, steps_.map.head));
+    painter_.text(steps_.scaled ? "" : ", scores not divided").newline();
+    add_vector(fmt::format("query: {} numbers", steps_.query.size()), steps_.query);
+    painter_.newline();
+    add_table();
+    add_vector(fmt::format("the sum, what the head says for this token: {} numbers", steps_.output.size()),
+               steps_.output);
+    painter_.newline();
+    add_peaks();
+    painter_
+        .text(fmt::format("largest difference from the fused kernel: {:.1e} in a weight, {:.1e} in the sum",
+                          steps_.weight_difference, steps_.output_difference))
+        .newline();
+  }
+
+ private:
+  std::size_t token() const { return static_cast<std::size_t>(steps_.token); }
+  bool utf8() const { return painter_.terminal().utf8; }
+  std::string root() const { return fmt::format("{}{}", painter_.glyph("√", "sqrt"), steps_.query.size()); }
+
+  void add_vector(const std::string& title, const std::vector<double>& numbers) {
+    const double norm = std::sqrt(std::inner_product(numbers.begin(), numbers.end(), numbers.begin(), 0.0));
+    painter_.bold(title).text(fmt::format(", length {:.3f}", norm)).newline();
+    const auto across = static_cast<std::size_t>(std::clamp((painter_.terminal().width - 2) / 8 / 4 * 4, 4, 16));
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (i % across == 0) painter_.spaces(2);
+      painter_.text(fmt::format("{:8.3f}", numbers[i]));
+      if (i % across == across - 1 || i + 1 == numbers.size()) painter_.newline();
+    }
+  }
+
+  void add_table() {
+    const std::string_view dot = painter_.glyph("q·k", "q.k"), times = painter_.glyph("w·v", "w*v");
+    painter_
+        .soft(fmt::format("{} {:>9} {:>9} {:>8} {} {:>7} {:>7} {:>7}", pad_left("", key_width_, utf8()), "1 score",
+                          "2 scale", "3 weight", std::string(kBar, ' '), "", "4 mix", "share of"))
+        .newline();
+    painter_.bold(pad_left("key", key_width_, utf8()));
+    painter_
+        .bold(fmt::format(
+            " {} {} {} {} {} {} {}", pad_left(dot, 9, utf8()),
+            pad_left(steps_.scaled ? fmt::format("{}{}", painter_.glyph("÷", "/"), root()) : "as it is", 9, utf8()),
+            pad_left("softmax", 8, utf8()), std::string(kBar, ' '), pad_left("|v|", 7, utf8()),
+            pad_left(fmt::format("|{}|", times), 7, utf8()), pad_left("the sum", 7, utf8())))
+        .newline();
+    for (const std::size_t key : listed_keys()) add_key(key);
+    add_rest();
+    painter_
+        .text(fmt::format("{} {:>9} {:>9} {:>8.4f}", pad_left("all", key_width_, utf8()), "", "", 1 - missing_weight()))
+        .newline();
+  }
+
+  // With --top the heaviest ones, in the order of the text all the same.
+  std::vector<std::size_t> listed_keys() const {
+    std::vector<std::size_t> keys(steps_.keys.size());
+    std::iota(keys.begin(), keys.end(), std::size_t{0});
+    if (!options_.top || keys.size() <= static_cast<std::size_t>(*options_.top)) return keys;
+    std::stable_sort(keys.begin(), keys.end(),
+                     [&](std::size_t a, std::size_t b) { return steps_.keys[a].weight > steps_.keys[b].weight; });
+    keys.resize(static_cast<std::size_t>(*options_.top));
+    std::sort(keys.begin(), keys.end());
+    return keys;
+  }
+
+  double missing_weight() const {
+    double sum = 0;
+    for (const engine::ExplainedKey& key : steps_.keys) sum += key.weight;
+    return 1 - sum;
+  }
+
+  // Part of the sum that the key's contribution makes up, along the sum's direction: these parts add up to 1.
+  double share_of_sum(std::size_t key) const {
+    const auto width = static_cast<std::ptrdiff_t>(steps_.output.size());
+    const auto begin = steps_.contributions.begin() + static_cast<std::ptrdiff_t>(key) * width;
+    const double along = std::inner_product(begin, begin + width, steps_.output.begin(), 0.0);
+    const double whole = std::inner_product(steps_.output.begin(), steps_.output.end(), steps_.output.begin(), 0.0);
+    return whole > 0 ? along / whole : 0;
+  }
+
+  void add_key(std::size_t index) {
+    const engine::ExplainedKey& key = steps_.keys[index];
+    const std::string name = pad_left(labels_[index], key_width_, utf8());
+    if (axis_[index].special) {
+      painter_.soft(name);
+    } else {
+      painter_.text(name);
+    }
+    painter_.text(fmt::format(" {:9.3f} {:9.3f} ", key.dot, key.score));
+    painter_.tinted(format::ease(key.weight), fmt::format("{:8.4f}", key.weight)).text(" ");
+    painter_.soft(bar(key.weight))
+        .text(fmt::format(" {:7.3f} {:7.3f} {:5.0f} %", key.value_norm, key.contribution_norm,
+                          100 * share_of_sum(index)));
+    painter_.newline();
+  }
+
+  std::string bar(double weight) const {
+    const auto filled = static_cast<int>(std::lround(std::clamp(weight, 0.0, 1.0) * kBar));
+    std::string drawn;
+    for (int i = 0; i < filled; ++i) drawn += painter_.glyph("━", "=");
+    return pad_right(drawn, kBar, utf8());
+  }
+
+  void add_rest() {
+    const auto listed = listed_keys();
+    if (listed.size() == steps_.keys.size()) return;
+    double rest = 1 - missing_weight();
+    for (const std::size_t key : listed) rest -= steps_.keys[key].weight;
+    painter_
+        .soft(fmt::format("{} {:>9} {:>9} {:8.4f}",
+                          pad_left(fmt::format("{} more", steps_.keys.size() - listed.size()), key_width_, utf8()), "",
+                          "", std::max(0.0, rest)))
+        .newline();
+  }
+
+  void add_peaks() {
+    const auto say = [&](std::string_view how, const engine::Peak& peak) {
+      painter_.text(fmt::format("{}: largest weight {:.4f}, entropy {:.3f} nats", how, peak.max_weight, peak.entropy))
+          .newline();
+    };
+    say(fmt::format("divided by {}", root()), steps_.with_scale);
+    say("not divided", steps_.without_scale);
+  }
+
+  Painter& painter_;
+  engine::Axis axis_;
+  const engine::Explanation& steps_;
+  const Options& options_;
+  std::vector<std::string> labels_;
+  int key_width_ = 4;
+};
+
+}  // namespace
+
+void run_explain(const Options& options) {
+  const engine::Look look = look_at_text(options);
+  const engine::MapId map = chosen_map(look, options);
+  const engine::Explanation steps =
+      engine::explain(look, engine::find_token(look, options.token), map, !options.no_scale);
+  if (!options.output.empty()) {
+    const WritingScope writing;
+    engine::write_report(options.output, look, {{map}, map, options.pieces, true}, {&steps, 1});
+    check_interrupt();
+  }
+  if (options.json)
+    return write_output(
+        engine::report_text(engine::build_report(look, {{map}, map, options.pieces, true}, {&steps, 1})));
+  Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
+  ExplainView(painter, look, steps, options).add();
+  add_caveat(painter);
+  write_output(painter.result());
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,158 @@
+#include "cli/head_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "cli/display_text.h"
+#include "cli/view.h"
+
+namespace sightline::cli {
+namespace {
+
+using engine::MapSummary;
+
+// What one grid shows. `share` is 0..1 and decides the colour, `text` the digits.
+struct Measure {
+  std::string title;
+  std::function<double(const MapSummary&)> share;
+  std::function<std::string(const MapSummary&, int width)> text;
+};
+
+std::function<std::string(const MapSummary&, int)> as_percent(const std::function<double(const MapSummary&)>& share) {
+  return [share](const MapSummary& summary, int width) { return percent(share(summary), width); };
+}
+
+Measure share_measure(std::string title, std::function<double(const MapSummary&)> share) {
+  auto text = as_percent(share);
+  return {std::move(title), std::move(share), std::move(text)};
+}
+
+// Distance has no natural whole: the head that looks farthest has the full colour.
+Measure distance_measure(const engine::Look& look) {
+  double farthest = 1;
+  for (const engine::MapId& id : look.maps())
+    farthest = std::max(farthest, static_cast<double>(look.summary(id).distance));
+  return {"mean distance, in tokens", [farthest](const MapSummary& s) { return s.distance / farthest; },
+          [](const MapSummary& s, int width) {
+            const std::string digits = fmt::format("{:.0f}", s.distance);
+            return fmt::format("{:>{}}", static_cast<int>(digits.size()) > width ? ">9" : digits, width);
+          }};
+}
+
+// The order puts what belongs together side by side.
+std::array<Measure, 6> measures(const engine::Look& look) {
+  return {share_measure("entropy, % of an even look", [](const MapSummary& s) { return s.entropy_normalised; }),
+          distance_measure(look),
+          share_measure("on special tokens, %", [](const MapSummary& s) { return s.special_share; }),
+          share_measure("on the same token, %", [](const MapSummary& s) { return s.same_share; }),
+          share_measure("on the previous token, %", [](const MapSummary& s) { return s.previous_share; }),
+          share_measure("on the next token, %", [](const MapSummary& s) { return s.next_share; })};
+}
+
+constexpr int kLabelWidth = 3;  // "12 "
+
+struct Layout {
+  int cell = 3;    // columns a head
+  int across = 2;  // grids side by side
+  int heads = 0;   // heads in one band of grids: all, unless there are more than columns
+  int grid_width() const { return kLabelWidth + cell * heads; }
+};
+
+// Prefers digits with a space between, then two grids side by side; touching digits need colours to be told apart.
+Layout choose_layout(const Painter& painter, int layers, int heads) {
+  const int width = painter.terminal().width;
+  const auto fits = [&](int cell, int across) { return across * (kLabelWidth + cell * heads) + across - 1 <= width; };
+  if (fits(3, 3)) return {3, 3, heads};
+  if (fits(3, 2)) return {3, 2, heads};
+  if (painter.coloured() && fits(2, 2)) return {2, 2, heads};
+  if (layers <= 12 && fits(3, 1)) return {3, 1, heads};
+  if (fits(1, 2)) return {1, 2, heads};
+  return {1, 1, std::min(heads, width - kLabelWidth)};
+}
+
+class HeadTable {
+ public:
+  HeadTable(Painter& painter, const engine::Look& look, const engine::MapId& marked)
+      : painter_(painter), look_(look), marked_(marked), layout_(choose_layout(painter, look.layers(), look.heads())) {}
+
+  void add() {
+    const auto all = measures(look_);
+    for (std::size_t first = 0; first < all.size(); first += static_cast<std::size_t>(layout_.across)) {
+      const std::span<const Measure> beside =
+          std::span(all).subspan(first, std::min(static_cast<std::size_t>(layout_.across), all.size() - first));
+      for (int head = 0; head < look_.heads(); head += layout_.heads) add_band(beside, head);
+    }
+  }
+
+ private:
+  // Grids side by side, for heads [first_head, first_head + layout_.heads).
+  void add_band(std::span<const Measure> beside, int first_head) {
+    each(beside, [&](const Measure& measure) {
+      painter_.accent(pad_right(measure.title, layout_.grid_width(), painter_.terminal().utf8));
+    });
+    if (layout_.cell > 1 || first_head > 0 || layout_.heads < look_.heads()) {
+      each(beside, [&](const Measure&) { add_head_numbers(first_head); });
+    }
+    for (int layer = 1; layer <= look_.layers(); ++layer) {
+      each(beside, [&](const Measure& measure) { add_row(measure, layer, first_head); });
+    }
+  }
+
+  template <typename Add>
+  void each(std::span<const Measure> beside, Add add) {
+    for (std::size_t i = 0; i < beside.size(); ++i) {
+      if (i > 0) painter_.spaces(1);
+      add(beside[i]);
+    }
+    painter_.newline();
+  }
+
+  int last_head(int first_head) const { return std::min(first_head + layout_.heads, look_.heads()); }
+
+  void add_head_numbers(int first_head) {
+    std::string numbers(kLabelWidth, ' ');
+    if (layout_.cell == 1) numbers += fmt::format("{}-{}", first_head + 1, last_head(first_head));
+    for (int head = first_head; layout_.cell > 1 && head < last_head(first_head); ++head) {
+      numbers += fmt::format("{:>{}}", head + 1, layout_.cell);
+    }
+    painter_.soft(pad_right(numbers, layout_.grid_width(), painter_.terminal().utf8));
+  }
+
+  void add_row(const Measure& measure, int layer, int first_head) {
+    painter_.soft(fmt::format("{:>2} ", layer));
+    for (int head = first_head + 1; head <= last_head(first_head); ++head) {
+      const engine::MapId id{layer, head};
+      add_cell(measure, look_.summary(id), id == marked_);
+    }
+    painter_.spaces(layout_.cell * (layout_.heads - (last_head(first_head) - first_head)));
+  }
+
+  void add_cell(const Measure& measure, const MapSummary& summary, bool marked) {
+    const double share = measure.share(summary);
+    if (layout_.cell == 1) {
+      painter_.shade(share, 1);
+      return;
+    }
+    std::string text = measure.text(summary, layout_.cell);
+    if (marked && text.front() == ' ') text.replace(0, 1, painter_.glyph("›", ">"));
+    painter_.tinted(share, text, marked);
+  }
+
+  Painter& painter_;
+  const engine::Look& look_;
+  engine::MapId marked_;
+  Layout layout_;
+};
+
+}  // namespace
+
+void add_head_table(Painter& painter, const engine::Look& look, const engine::MapId& marked) {
+  HeadTable(painter, look, marked).add();
+}
+
+}  // namespace sightline::cli

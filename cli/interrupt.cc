@@ -1,0 +1,40 @@
+#include "cli/interrupt.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <initializer_list>
+
+namespace sightline::cli {
+namespace {
+
+volatile std::sig_atomic_t writing = 0;
+volatile std::sig_atomic_t arrived = 0;
+
+void on_signal(int signal) {
+  if (!writing) _exit(128 + signal);
+  arrived = signal;
+}
+
+}  // namespace
+
+void install_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    struct sigaction before {};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;  // nohup, background jobs
+    action.sa_handler = on_signal;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+WritingScope::WritingScope() { writing = 1; }
+WritingScope::~WritingScope() { writing = 0; }
+
+void check_interrupt() {
+  if (arrived) throw Interrupted{arrived};
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,94 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/display_text.h"
+#include "cli/head_table.h"
+#include "cli/interrupt.h"
+#include "cli/matrix.h"
+#include "cli/streams.h"
+#include "cli/token_view.h"
+#include "cli/view.h"
+#include "src/engine/report.h"
+
+namespace sightline::cli {
+namespace {
+
+std::string plural(std::size_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+void add_model_line(Painter& painter, const engine::Look& look) {
+  std::size_t special = 0;
+  for (const engine::LookToken& token : look.tokens()) special += token.special;
+  painter.bold(displayable(look.model().name, painter.terminal().utf8));
+  painter.text(fmt::format(": {} layers {} {} heads; {} and {} special tokens, read as {}", look.layers(),
+                           painter.glyph("×", "x"), look.heads(), plural(look.words().size() - special, "word"),
+                           special, plural(look.tokens().size(), "token")));
+  painter.newline().newline();
+}
+
+void add_heads(Painter& painter, const engine::Look& look, const engine::MapId& map) {
+  add_head_table(painter, look, map);
+  painter.soft("means over the rows of text tokens; a row a layer, a column a head").newline().newline();
+}
+
+// What --no-special sets aside, so that nothing disappears unsaid.
+void add_set_aside(Painter& painter, const engine::Look& look, const engine::MapId& map, const engine::Axis& axis) {
+  double sum = 0;
+  for (const engine::AxisItem& row : axis) sum += look.special_share(map, row);
+  painter
+      .soft(fmt::format("set aside, not redistributed: {:.0f} % of the weight, on special tokens",
+                        100 * sum / static_cast<double>(axis.size())))
+      .newline();
+}
+
+void add_map(Painter& painter, const engine::Look& look, const engine::MapId& map, const Options& options) {
+  const engine::Axis axis = chosen_axis(look, options);
+  painter.accent(fmt::format("Layer {}, head {}", map.layer, map.head));
+  painter.text(": row looks at column");
+  if (!options.layer || !options.head) painter.text(" (the sharpest with special tokens set aside)");
+  painter.newline();
+  add_matrix(painter, axis, item_weights(look, map, axis), unit_name(options));
+  if (options.no_special) add_set_aside(painter, look, map, axis);
+}
+
+engine::ReportOptions report_options(const Options& options, const engine::MapId& map) {
+  return {{}, map, options.pieces, !options.no_special};
+}
+
+void save_report(const Options& options, const engine::Look& look, const engine::MapId& map) {
+  {
+    const WritingScope writing;
+    engine::write_report(options.output, look, report_options(options, map));
+    check_interrupt();
+  }
+  write_note(fmt::format("wrote {}", options.output));
+}
+
+std::string look_text(const Options& options, const engine::Look& look, const engine::MapId& map) {
+  Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
+  add_model_line(painter, look);
+  if (options.token.empty()) {
+    add_heads(painter, look, map);
+    add_map(painter, look, map, options);
+  } else {
+    add_token_view(painter, look, options);
+  }
+  add_caveat(painter);
+  return painter.result();
+}
+
+}  // namespace
+
+void run_look(const Options& options) {
+  const engine::Look look = look_at_text(options);
+  const engine::MapId map = chosen_map(look, options);
+  const std::string output = options.json
+                                 ? engine::report_text(engine::build_report(look, report_options(options, map)))
+                                 : look_text(options, look, map);
+  if (!options.output.empty()) save_report(options, look, map);
+  write_output(output);
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,123 @@
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/display_text.h"
+#include "cli/interrupt.h"
+#include "cli/map_picture.h"
+#include "cli/streams.h"
+#include "cli/view.h"
+#include "src/format/file.h"
+#include "src/format/npy.h"
+
+namespace sightline::cli {
+namespace {
+
+constexpr std::int64_t kNpyRows = 64;  // rows fetched at a time
+
+enum class FileKind { png, svg, npy };
+
+FileKind kind_of(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension == ".png") return FileKind::png;
+  if (extension == ".svg") return FileKind::svg;
+  if (extension == ".npy") return FileKind::npy;
+  throw UsageError(fmt::format("{}: a map is written as .png, .svg or .npy: name the file so", path));
+}
+
+std::string context_line(const engine::Look& look, const Options& options) {
+  return (options.no_special ? "Special tokens set aside, nothing redistributed. " : "") +
+         displayable(look.model().name, true) + ".";
+}
+
+MapSheet one_map(const engine::Look& look, const engine::MapId& id, const Options& options) {
+  MapSheet sheet;
+  sheet.title = fmt::format("Layer {}, head {}", id.layer, id.head);
+  sheet.subtitle = context_line(look, options);
+  sheet.unit = unit_name(options);
+  const engine::Axis axis = chosen_axis(look, options);
+  for (const engine::AxisItem& item : axis) sheet.rows.push_back({displayable(item.label, true), item.special});
+  sheet.cols = sheet.rows;
+  sheet.weights = item_weights(look, id, axis);
+  return sheet;
+}
+
+HeadSheet all_maps(const engine::Look& look, const Options& options) {
+  HeadSheet sheet;
+  const engine::Axis axis = chosen_axis(look, options);
+  sheet.title = fmt::format("{} layers × {} heads", look.layers(), look.heads());
+  sheet.subtitle = fmt::format("{} {}. {}", axis.size(), unit_name(options), context_line(look, options));
+  sheet.layers = look.layers();
+  sheet.heads = look.heads();
+  for (const engine::MapId& id : look.maps()) {
+    const engine::MapSummary& summary = look.summary(id);
+    sheet.tiles.push_back(
+        {item_weights(look, id, axis), summary.entropy, summary.entropy_normalised, id == look.sharpest()});
+  }
+  return sheet;
+}
+
+void write_picture(const std::string& path, FileKind kind, const engine::Look& look, const engine::MapId& id,
+                   const Options& options) {
+  format::Font font;
+  const format::Picture picture =
+      options.all ? draw_heads(all_maps(look, options), font) : draw_map(one_map(look, id, options), font);
+  format::AtomicFile file(path);
+  const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
+  ProgressLine progress("drawing");
+  const format::Progress step = [&](double share) { progress(share); };
+  if (kind == FileKind::png) {
+    write_png(picture, font, sink, step);
+  } else {
+    write_svg(picture, sink, step);
+  }
+  file.commit();
+}
+
+// [rows, cols], or for all heads [layers, heads, rows, cols].
+void write_npy(const std::string& path, const engine::Look& look, const engine::MapId& id, const Options& options) {
+  const engine::Axis axis = chosen_axis(look, options);
+  const auto side = static_cast<std::int64_t>(axis.size());
+  std::vector<std::int64_t> shape = {side, side};
+  if (options.all) shape.insert(shape.begin(), {look.layers(), look.heads()});
+  const std::vector<engine::MapId> maps = options.all ? look.maps() : std::vector<engine::MapId>{id};
+  format::NpyWriter file(path, shape);
+  ProgressLine progress("writing");
+  std::vector<float> strip;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const Weights weights = item_weights(look, maps[i], axis);
+    for (std::int64_t row = 0; row < side; row += kNpyRows) {
+      progress((static_cast<double>(i) + static_cast<double>(row) / static_cast<double>(side)) /
+               static_cast<double>(maps.size()));
+      const std::int64_t end = std::min(row + kNpyRows, side);
+      strip.resize(static_cast<std::size_t>((end - row) * side));
+      weights.read(row, end, strip);
+      file.write(strip);
+    }
+  }
+  file.finish();
+}
+
+}  // namespace
+
+void run_map(const Options& options) {
+  const FileKind kind = kind_of(options.output);
+  if (options.all && (options.layer || options.head))
+    throw UsageError("--all draws every head: leave --layer and --head out");
+  const engine::Look look = look_at_text(options);
+  const engine::MapId id = chosen_map(look, options);
+  {
+    const WritingScope writing;
+    if (kind == FileKind::npy) {
+      write_npy(options.output, look, id, options);
+    } else {
+      write_picture(options.output, kind, look, id, options);
+    }
+    check_interrupt();
+  }
+  const std::string what = options.all ? "every head" : engine::map_name(id);
+  write_output(fmt::format("wrote {} to {}\n{}\n", what, displayable(options.output, false), engine::kCaveat));
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,41 @@
+#ifndef SIGHTLINE_CLI_OPTIONS_H_
+#define SIGHTLINE_CLI_OPTIONS_H_
+
+#include <optional>
+#include <string>
+
+#include "cli/terminal.h"
+#include "sightline/error.h"
+
+namespace sightline::cli {
+
+/// Arguments that do not go together: exit status 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// What the command line asks for. A command reads the fields that it has options for.
+struct Options {
+  std::optional<std::string> text;  // "-" = standard input
+  std::string file;                 // read the text from here
+  std::string model;                // directory; empty = the default one
+  int threads = 0;
+  bool truncate = false;
+
+  std::optional<int> layer, head;  // from 1
+  std::string token;
+  std::optional<int> top;
+  bool pieces = false;
+  bool no_special = false;
+  bool no_scale = false;
+  bool all = false;
+
+  bool json = false;
+  std::string output;
+  ColourChoice colour = ColourChoice::automatic;
+};
+
+}  // namespace sightline::cli
+
+#endif  // SIGHTLINE_CLI_OPTIONS_H_

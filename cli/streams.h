@@ -1,0 +1,45 @@
+#ifndef SIGHTLINE_CLI_STREAMS_H_
+#define SIGHTLINE_CLI_STREAMS_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "cli/options.h"
+
+namespace sightline::cli {
+
+/// Thrown where the reader of standard output has gone: the program ends without a word.
+struct ClosedPipe {};
+
+/// Writes all of `text` to standard output. Throws BadFile with the system's reason, ClosedPipe.
+void write_output(std::string_view text);
+
+/// A line on standard error, beginning with the program's name; what must not reach a terminal raw is escaped.
+void write_note(std::string_view message);
+
+/// The text that a command is about: the argument, the file of -f, or standard input. Throws BadFile, and UsageError
+/// where there is none, or two.
+std::string read_text(const Options& options);
+
+/// Says how far a long task is, on standard error if that is a terminal, from half a second on; stops it when a signal
+/// came.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string what);
+  ~ProgressLine();  // clears the line
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void operator()(double share);
+
+ private:
+  std::string what_;
+  bool terminal_ = false;
+  long started_ms_ = 0;
+  int shown_ = -1;  // per cent
+};
+
+}  // namespace sightline::cli
+
+#endif  // SIGHTLINE_CLI_STREAMS_H_

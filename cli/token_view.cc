@@ -1,0 +1,167 @@
+#include "cli/token_view.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cli/display_text.h"
+#include "cli/view.h"
+
+namespace sightline::cli {
+namespace {
+
+constexpr int kDefaultTop = 3;
+constexpr int kHeadLabel = 4;  // "H12 "
+constexpr int kLeastKeyLabel = 7, kMostKeyLabel = 14;
+constexpr std::size_t kStrongest = 5;  // heads in the line before the table
+
+struct Key {
+  std::size_t item = 0;
+  float weight = 0;
+};
+
+// The row of one head, its keys by weight, of equals the earlier first.
+struct HeadRow {
+  engine::MapId map;
+  std::vector<Key> keys;
+};
+
+class TokenView {
+ public:
+  TokenView(Painter& painter, const engine::Look& look, const Options& options)
+      : painter_(painter),
+        look_(look),
+        axis_(chosen_axis(look, options)),
+        item_(engine::find_item(axis_, options.token)),
+        unit_(unit_name(options)),
+        top_(std::min(static_cast<std::size_t>(options.top.value_or(kDefaultTop)), axis_.size())) {
+    if (options.layer || options.head) look.require({options.layer.value_or(1), options.head.value_or(1)});
+    for (const engine::MapId& id : look.maps()) {
+      if (options.layer.value_or(id.layer) == id.layer && options.head.value_or(id.head) == id.head)
+        rows_.push_back(read(id));
+    }
+  }
+
+  void add() {
+    painter_.accent(fmt::format("Where \"{}\" looks", label(item_)));
+    painter_
+        .text(fmt::format(": in each head its top {} of {} {}, in % of the row's weight", top_, axis_.size(), unit_))
+        .newline();
+    if (rows_.size() > 1) add_strongest();
+    choose_columns();
+    for (std::size_t begin = 0; begin < rows_.size();) {
+      std::size_t end = begin;
+      while (end < rows_.size() && rows_[end].map.layer == rows_[begin].map.layer) ++end;
+      add_layer(std::span(rows_).subspan(begin, end - begin));
+      begin = end;
+    }
+  }
+
+ private:
+  std::string label(std::size_t item) const { return item_label(axis_[item], painter_); }
+
+  HeadRow read(const engine::MapId& id) const {
+    const engine::Grid grid = look_.grid(id, std::span(axis_).subspan(item_, 1), axis_);
+    HeadRow row{id, {}};
+    for (std::size_t i = 0; i < axis_.size(); ++i) row.keys.push_back({i, grid.weights[i]});
+    std::stable_sort(row.keys.begin(), row.keys.end(), [](const Key& a, const Key& b) { return a.weight > b.weight; });
+    return row;
+  }
+
+  // The heaviest key of a row that is neither special nor the item itself.
+  const Key* strongest(const HeadRow& row) const {
+    const auto found = std::find_if(row.keys.begin(), row.keys.end(),
+                                    [&](const Key& key) { return key.item != item_ && !axis_[key.item].special; });
+    return found == row.keys.end() ? nullptr : &*found;
+  }
+
+  void add_strongest() {
+    std::vector<std::pair<const HeadRow*, const Key*>> heads;
+    for (const HeadRow& row : rows_) {
+      if (const Key* key = strongest(row)) heads.emplace_back(&row, key);
+    }
+    std::stable_sort(heads.begin(), heads.end(),
+                     [](const auto& a, const auto& b) { return a.second->weight > b.second->weight; });
+    heads.resize(std::min(heads.size(), kStrongest));
+    std::string line = "most at another:";
+    for (const auto& [row, key] : heads) {
+      const std::string entry =
+          fmt::format(" {} {} {}", engine::map_name(row->map), fit_columns(label(key->item), kMostKeyLabel, utf8()),
+                      percent(key->weight, 3).substr(percent(key->weight, 3).find_first_not_of(' ')));
+      if (display_width(line) + display_width(entry) + 1 > painter_.terminal().width) break;
+      line += (row == heads.front().first ? "" : ",") + entry;
+    }
+    painter_.soft(line).newline();
+  }
+
+  bool utf8() const { return painter_.terminal().utf8; }
+
+  // As many heads side by side as leave their labels readable.
+  void choose_columns() {
+    int longest = 1;
+    for (std::size_t i = 0; i < axis_.size(); ++i) longest = std::max(longest, display_width(label(i)));
+    const int width = painter_.terminal().width, most = std::min(longest, kMostKeyLabel), top = static_cast<int>(top_);
+    key_label_ = std::min(most, kLeastKeyLabel);
+    const int entry = kHeadLabel + top * (key_label_ + 4);
+    columns_ = std::clamp(width / entry, 1, 4);
+    key_label_ = std::clamp(((width - columns_ + 1) / columns_ - kHeadLabel) / std::max(1, top) - 4, key_label_, most);
+  }
+
+  // Heads run down the columns, as in a dictionary.
+  void add_layer(std::span<const HeadRow> rows) {
+    painter_.bold(fmt::format("Layer {}", rows.front().map.layer)).newline();
+    const std::size_t lines =
+        (rows.size() + static_cast<std::size_t>(columns_) - 1) / static_cast<std::size_t>(columns_);
+    for (std::size_t line = 0; line < lines; ++line) {
+      for (std::size_t i = line; i < rows.size(); i += lines) {
+        if (i > line) painter_.spaces(1);
+        add_entry(rows[i]);
+      }
+      painter_.newline();
+    }
+  }
+
+  void add_entry(const HeadRow& row) {
+    const std::string head = pad_right(fmt::format("H{}", row.map.head), kHeadLabel, utf8());
+    painter_.soft(head);
+    int used = kHeadLabel;
+    for (std::size_t i = 0; i < top_; ++i) {
+      if (columns_ == 1 && used + key_label_ + 4 > painter_.terminal().width) {
+        painter_.newline().spaces(kHeadLabel);
+        used = kHeadLabel;
+      }
+      add_key(row.keys[i]);
+      used += key_label_ + 4;
+    }
+  }
+
+  void add_key(const Key& key) {
+    const std::string name = pad_left(label(key.item), key_label_, utf8());
+    if (axis_[key.item].special) {
+      painter_.soft(name);
+    } else {
+      painter_.text(name);
+    }
+    painter_.tinted(format::ease(key.weight), percent(key.weight, 3)).spaces(1);
+  }
+
+  Painter& painter_;
+  const engine::Look& look_;
+  engine::Axis axis_;
+  std::size_t item_;
+  std::string unit_;
+  std::size_t top_;
+  std::vector<HeadRow> rows_;
+  int key_label_ = 1, columns_ = 1;
+};
+
+}  // namespace
+
+void add_token_view(Painter& painter, const engine::Look& look, const Options& options) {
+  TokenView(painter, look, options).add();
+}
+
+}  // namespace sightline::cli

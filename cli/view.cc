@@ -1,0 +1,102 @@
+#include "cli/view.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "cli/display_text.h"
+#include "cli/streams.h"
+
+namespace sightline::cli {
+namespace {
+
+void note_what_is_missing(const engine::Look& look) {
+  if (look.cut_tokens() > 0) {
+    write_note(fmt::format("the text was cut: its last {} tokens were left out", look.cut_tokens()));
+  }
+  std::string dropped;
+  for (const engine::DroppedText& gap : look.dropped()) {
+    dropped += (dropped.empty() ? "" : ", ") + look.text().substr(gap.byte_begin, gap.byte_end - gap.byte_begin);
+  }
+  if (!dropped.empty())
+    write_note(fmt::format("the tokenizer drops this part of the text: {}", fit_columns(dropped, 100, false)));
+}
+
+}  // namespace
+
+std::filesystem::path model_directory(const Options& options) {
+  if (!options.model.empty()) return options.model;
+  const std::filesystem::path directory = engine::default_model_directory();
+  if (!std::filesystem::exists(directory)) {
+    throw BadFile(
+        fmt::format("{}: the default model is not there; ./sightline fetches it, or name a model's directory with -m",
+                    directory.string()));
+  }
+  return directory;
+}
+
+engine::Session open_session(const Options& options) {
+  return engine::Session::open(model_directory(options), {options.threads});
+}
+
+engine::Look look_at_text(const Options& options) {
+  const std::string text = read_text(options);
+  engine::LookOptions look_options;
+  look_options.truncate = options.truncate;
+  if (options.top) look_options.top = *options.top;
+  engine::Look look = open_session(options).look(text, look_options);
+  note_what_is_missing(look);
+  return look;
+}
+
+engine::MapId chosen_map(const engine::Look& look, const Options& options) {
+  if (!options.layer && !options.head) return look.sharpest();
+  look.require({options.layer.value_or(1), options.head.value_or(1)});
+  engine::MapId best;
+  float most = -1;
+  for (const engine::MapId& id : look.maps()) {
+    if (options.layer.value_or(id.layer) != id.layer || options.head.value_or(id.head) != id.head) continue;
+    const float sharpness = look.summary(id).sharpness;
+    if (most < 0 || sharpness > most) {
+      best = id;
+      most = std::isnan(sharpness) ? 0 : sharpness;
+    }
+  }
+  return best;
+}
+
+engine::Axis chosen_axis(const engine::Look& look, const Options& options) {
+  return look.axis(options.pieces, !options.no_special);
+}
+
+std::string_view unit_name(const Options& options) { return options.pieces ? "tokens" : "words"; }
+
+std::string item_label(const engine::AxisItem& item, const Painter& painter) {
+  return displayable(item.label, painter.terminal().utf8);
+}
+
+std::string percent(double share, int width) {
+  if (std::isnan(share)) return fmt::format("{:>{}}", "??", width);
+  const long whole = std::lround(share * 100);
+  if (whole < 1) return std::string(static_cast<std::size_t>(width), ' ');
+  return fmt::format("{:>{}}", width < 3 ? std::min(whole, 99L) : whole, width);
+}
+
+Weights item_weights(const engine::Look& look, const engine::MapId& id, const engine::Axis& axis) {
+  const auto items = std::make_shared<const engine::Axis>(axis);
+  const auto count = static_cast<std::int64_t>(items->size());
+  auto read = [look, id, items](std::int64_t row_begin, std::int64_t row_end, std::span<float> out) {
+    const std::span<const engine::AxisItem> all(*items);
+    const auto rows = all.subspan(static_cast<std::size_t>(row_begin), static_cast<std::size_t>(row_end - row_begin));
+    const engine::Grid grid = look.grid(id, rows, all);
+    std::copy(grid.weights.begin(), grid.weights.end(), out.begin());
+  };
+  return {count, count, std::move(read)};
+}
+
+void add_caveat(Painter& painter) { painter.accent(painter.glyph("◢", "*")).text(" ").text(engine::kCaveat).newline(); }
+
+}  // namespace sightline::cli

@@ -1,0 +1,46 @@
+#ifndef SIGHTLINE_CLI_VIEW_H_
+#define SIGHTLINE_CLI_VIEW_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "cli/options.h"
+#include "cli/painter.h"
+#include "cli/weights.h"
+#include "src/engine/look.h"
+#include "src/engine/session.h"
+
+namespace sightline::cli {
+
+/// The directory that -m names, or the default one. Throws BadFile saying how to get it.
+std::filesystem::path model_directory(const Options& options);
+/// Opens the model that the options name, or the default one.
+engine::Session open_session(const Options& options);
+/// The text of the options through that model; notes on standard error what was cut or dropped.
+engine::Look look_at_text(const Options& options);
+
+/// The map that --layer and --head choose; what is left open goes to the sharpest one. Throws BadArgument.
+engine::MapId chosen_map(const engine::Look& look, const Options& options);
+
+/// The items that the options show: words, or with --pieces tokens; without special ones for --no-special.
+engine::Axis chosen_axis(const engine::Look& look, const Options& options);
+/// "words" or "tokens", as that axis holds.
+std::string_view unit_name(const Options& options);
+
+/// How the items of an axis are called on a terminal.
+std::string item_label(const engine::AxisItem& item, const Painter& painter);
+
+/// A share as whole per cent, right-aligned in `width` columns; blank under half a per cent. In two columns all of it
+/// reads 99.
+std::string percent(double share, int width);
+
+/// A map between the items of an axis, fetched in strips.
+Weights item_weights(const engine::Look& look, const engine::MapId& id, const engine::Axis& axis);
+
+/// The line that ends everything about weights.
+void add_caveat(Painter& painter);
+
+}  // namespace sightline::cli
+
+#endif  // SIGHTLINE_CLI_VIEW_H_
