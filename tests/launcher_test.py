@@ -208,7 +208,8 @@ class Launcher(unittest.TestCase):
         record = (self.top / "bin" / "apt-get").read_text()
         write(self.top / "bin" / "sudo", f'{record}[ "$1" = -n ] && shift\nexec "$@"\n', 0o755)
         self.assertEqual(self.launch("--version", prefix=self.as_nobody())[0], 0)
-        self.assertIn(f"apt-get -qq install -y --no-install-recommends {self.packages[0]}", self.calls("apt-get"))
+        install = f"apt-get -qq install -y --no-install-recommends {self.packages[0]}"
+        self.assertIn(f"sudo env DEBIAN_FRONTEND=noninteractive {install}", self.calls("sudo"))
 
     @unittest.skipIf(os.geteuid() != 0, "needs root")
     def test_missing_packages_as_root(self):
