@@ -21,10 +21,10 @@ inline constexpr int kReportVersion = 1;
 using ReportJson = nlohmann::ordered_json;
 
 struct ReportOptions {
-  std::vector<MapId> maps;    // which maps to report; empty: all
-  std::optional<MapId> grid;  // the map whose weights are written out item by item; none: no weights
-  bool pieces = false;        // that grid between tokens rather than words
-  bool special = true;        // false: leave special tokens out of grid and top keys (never renormalised)
+  std::vector<MapId> maps = {};    // which maps to report; empty: all
+  std::optional<MapId> grid = {};  // the map whose weights are written out item by item; none: no weights
+  bool pieces = false;             // that grid between tokens rather than words
+  bool special = true;             // false: leave special tokens out of grid and top keys (never renormalised)
 };
 
 /// The whole report: model, text, tokens, words, segments, maps with everything observed, and explanations if there are

@@ -1,6 +1,8 @@
 #ifndef SIGHTLINE_ENGINE_TESTING_H_
 #define SIGHTLINE_ENGINE_TESTING_H_
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -14,6 +16,11 @@ inline constexpr char kWide[] = "The animal didn't cross the street because it w
 
 inline std::filesystem::path source_path(const std::string& relative) {
   return std::filesystem::path(SIGHTLINE_SOURCE_DIR) / relative;
+}
+
+/// A place of this process's own: tests run beside one another.
+inline std::filesystem::path temporary_path(const std::string& name) {
+  return std::filesystem::temp_directory_path() / ("sightline-engine-" + std::to_string(::getpid()) + "-" + name);
 }
 
 /// A random BERT: 2 layers, 3 heads, D 8, 48 positions (tools/make_tiny_model.py).
