@@ -64,7 +64,7 @@ struct Function {
 };
 
 constexpr Function kFunctions[] = {
-    {"tanh", run_tanh, [](double x) { return std::tanh(x); }, 2},
+    {"tanh", run_tanh, [](double x) { return std::tanh(x); }, 2.5},
     {"gelu", run_gelu, exact_gelu, 5},
     {"gelu_tanh", run_gelu_tanh, exact_gelu_tanh, 5},
 };

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "sightline/tensor.h"
 
@@ -19,6 +20,9 @@ struct WeightMatrix {
   std::int64_t row_bytes() const { return cols * static_cast<std::int64_t>(dtype_size(dtype)); }
   const std::byte* row(std::int64_t r) const { return data + r * row_bytes(); }
 };
+
+/// to.size() values of type F32, F16 or BF16 as fp32, exactly.
+void widen(const std::byte* from, DType dtype, std::span<float> to);
 
 /// Throws BadArgument, naming `what`, for a dtype other than F32, F16 and BF16.
 void check_weight_dtype(const WeightMatrix& matrix, const char* what);

@@ -11,7 +11,6 @@
 
 #include "src/cpu/simd-inl.h"
 #include "src/ops/weight_matrix.h"
-#include "src/tensor/half.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
@@ -29,17 +28,6 @@ HWY_INLINE F load_bytes(const std::byte* HWY_RESTRICT from) {
 #endif
 }
 
-HWY_INLINE std::uint16_t half_bits(const std::byte* from) {
-  std::uint16_t bits;
-  std::memcpy(&bits, from, sizeof bits);
-  return bits;
-}
-
-HWY_INLINE float widen_one(const std::byte* from, DType dtype) {
-  const std::uint16_t bits = half_bits(from);
-  return dtype == DType::f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-}
-
 #if HWY_TARGET != HWY_SCALAR
 // kLanes halves as fp32, exactly.
 HWY_INLINE F widen_lanes(const std::byte* HWY_RESTRICT from, DType dtype) {
@@ -54,17 +42,15 @@ HWY_INLINE F widen_lanes(const std::byte* HWY_RESTRICT from, DType dtype) {
 }
 #endif
 
-// `count` values of fp32 at `to`, exact for the half formats (a signalling NaN may turn quiet).
+// ops::widen() with vectors.
 HWY_INLINE void widen_row(const std::byte* HWY_RESTRICT from, DType dtype, std::size_t count, float* HWY_RESTRICT to) {
-  if (dtype == DType::f32) {
-    std::memcpy(to, from, count * sizeof(float));
-    return;
-  }
   std::size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  for (; i + kLanes <= count; i += kLanes) store(widen_lanes(from + 2 * i, dtype), to + i);
+  if (dtype != DType::f32) {
+    for (; i + kLanes <= count; i += kLanes) store(widen_lanes(from + 2 * i, dtype), to + i);
+  }
 #endif
-  for (; i < count; ++i) to[i] = widen_one(from + 2 * i, dtype);
+  ops::widen(from + i * dtype_size(dtype), dtype, {to + i, count - i});
 }
 
 }  // namespace HWY_NAMESPACE
