@@ -81,17 +81,19 @@ TEST(Safetensors, TakesAFileWithoutTensors) {
 }
 
 TEST(Safetensors, TakesAHeaderPaddedWithSpaces) {
-  const SafetensorsFile file = parse(file_of(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}       )", "x"));
+  const std::string bytes = file_of(R"({"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}       )", "x");
+  const SafetensorsFile file = parse(bytes);
   EXPECT_EQ(file.at("t").bytes[0], std::byte{'x'});
 }
 
 TEST(Safetensors, TakesScalarsAndEmptyTensors) {
-  const SafetensorsFile file = parse(file_of(R"({"s":{"dtype":"F32","shape":[],"data_offsets":[0,4]},
+  const std::string bytes = file_of(R"({"s":{"dtype":"F32","shape":[],"data_offsets":[0,4]},
                         "e1":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},
                         "e2":{"dtype":"I64","shape":[3,0,5],"data_offsets":[4,4]},
                         "u":{"dtype":"U8","shape":[1],"data_offsets":[4,5]},
                         "e3":{"dtype":"U8","shape":[0,9223372036854775807],"data_offsets":[5,5]}})",
-                                             std::string("\0\0\0@!", 5)));
+                                    std::string("\0\0\0@!", 5));
+  const SafetensorsFile file = parse(bytes);
   EXPECT_EQ(to_f32(file.at("s")), std::vector<float>{2});
   EXPECT_TRUE(file.at("s").shape.empty());
   EXPECT_EQ(file.at("e2").element_count(), 0);
@@ -279,12 +281,13 @@ TEST(Safetensors, SurvivesRandomDamage) {
 
 TEST(ToF32, WidensTheFloatingPointTypesAtAnyByte) {
   // One byte before, so that no tensor is aligned.
-  const SafetensorsFile file = parse(file_of(
+  const std::string bytes = file_of(
       R"({"pad":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"h":{"dtype":"F16","shape":[3],"data_offsets":[1,7]},)"
       R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[7,11]},"f":{"dtype":"F32","shape":[1],"data_offsets":[11,15]},)"
       R"("d":{"dtype":"F64","shape":[1],"data_offsets":[15,23]},"i":{"dtype":"I64","shape":[1],"data_offsets":[23,31]}})",
       std::string("_\x00\x3C\x01\x00\x00\xFC\x49\x40\x01\x00\xDB\x0F\x49\x40\x9A\x99\x99\x99\x99\x99\xB9\x3F", 23) +
-          std::string(8, '\0')));
+          std::string(8, '\0'));
+  const SafetensorsFile file = parse(bytes);
   EXPECT_EQ(to_f32(file.at("h")), (std::vector<float>{1, 0x1p-24f, -std::numeric_limits<float>::infinity()}));
   EXPECT_EQ(to_f32(file.at("b")), (std::vector<float>{3.140625f, 0x1p-133f}));
   EXPECT_EQ(to_f32(file.at("f")), std::vector<float>{3.14159274f});
