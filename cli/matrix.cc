@@ -31,27 +31,31 @@ int widest(const std::vector<std::string>& labels) {
   return most;
 }
 
-Layout choose_layout(const Painter& painter, const std::vector<std::string>& labels) {
+// For more items than columns: labels get a number, and cells become means. A cell is twice as high as wide, so rows
+// are pooled by twice the factor and the diagonal stays one.
+Layout numbered_layout(int width, int widest_label, int count) {
   Layout layout;
-  layout.label = std::min(kLongestRowLabel, widest(labels));
-  const int room = painter.terminal().width - layout.label - 1;
+  const int numbered = std::min(kLongestRowLabel, widest_label) + static_cast<int>(std::to_string(count).size()) + 1;
+  layout.label = std::min(numbered, std::max(width - 1 - count, width / 4));
+  const int room = width - layout.label - 1;
+  if (count > room) {
+    layout.col_factor = (count + room - 1) / room;
+    layout.row_factor = 2 * layout.col_factor;
+  }
+  return layout;
+}
+
+Layout choose_layout(const Painter& painter, const std::vector<std::string>& labels) {
   const auto count = static_cast<int>(std::min<std::size_t>(labels.size(), 1 << 20));
-  const int most = std::min(kWidestCell, room / std::max(1, count));
-  if (most < 1) {
-    layout.label = std::min(layout.label + 5, kLongestRowLabel);  // row labels get a number
-    layout.col_factor = (count + room - 6) / (room - 5);
-    layout.row_factor = 2 * layout.col_factor;  // a cell is twice as high as wide, so the diagonal stays one
-    return layout;
-  }
-  if (most >= 4 && widest(labels) < most) {
-    layout.cell = std::max(4, widest(labels) + 1);
-    layout.header = Layout::Header::words;
-  } else {
-    layout.cell = std::min(4, most);
-    layout.header = most > 1 ? Layout::Header::letters : Layout::Header::numbers;
-  }
-  layout.digits = layout.cell >= 3 || (layout.cell == 2 && painter.coloured());
-  if (layout.header == Layout::Header::numbers) layout.label = std::min(layout.label, room - count + layout.label);
+  const int longest = widest(labels), width = painter.terminal().width;
+  Layout layout;
+  layout.label = std::min(kLongestRowLabel, longest);
+  const int most = std::min(kWidestCell, (width - layout.label - 1) / std::max(1, count));
+  if (most < 2) return numbered_layout(width, longest, count);
+  const bool words_fit = most >= 4 && longest < most;
+  layout.cell = words_fit ? std::max(4, longest + 1) : std::min(4, most);
+  layout.header = words_fit ? Layout::Header::words : Layout::Header::letters;
+  layout.digits = layout.cell >= 3 || painter.coloured();
   return layout;
 }
 

@@ -106,6 +106,7 @@ Painter& Painter::spaces(int columns) {
 }
 
 Painter& Painter::newline() {
+  result_.resize(result_.find_last_not_of(' ') + 1);
   result_ += '\n';
   return *this;
 }

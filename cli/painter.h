@@ -21,7 +21,7 @@ class Painter {
   Painter& soft(std::string_view secondary);  // quieter than plain
   Painter& accent(std::string_view heading);  // the colour of headings and marks
   Painter& spaces(int columns);
-  Painter& newline();
+  Painter& newline();  // without spaces at the end of the line
 
   /// `content` on the scale's colour at `t` (0..1); without colours, `content` alone. `strong` draws it bold and
   /// underlined.
