@@ -19,9 +19,9 @@ enum class AttentionKind : std::uint8_t { self, cross };
 /// One call of the attention kernel within a forward pass, as an observer sees it.
 struct LayerAttention {
   AttentionKind kind = AttentionKind::self;
-  int layer = 0;                      // from 0
-  int sequence = 0;                   // index into the batch
-  const AttentionProblem& problem;    // q [1, Hq, Nq, D], k, v: views that live until done() returns
+  int layer = 0;                    // from 0
+  int sequence = 0;                 // index into the batch
+  const AttentionProblem& problem;  // q [1, Hq, Nq, D], k, v: views that live until done() returns
 };
 
 /// What watches a forward pass. Layers come in order, and sequences in order within a layer, from one thread.
@@ -50,14 +50,14 @@ struct ForwardOptions {
 struct ForwardResult {
   std::int64_t width = 0;
   std::vector<std::int64_t> row_begin;
-  std::vector<float> last_hidden_state;            // [rows, width]
-  std::vector<float> pooled;                       // [sequences, width]; empty without a pooler
-  std::vector<float> logits;                       // [rows, vocabulary]; empty unless wanted
-  std::vector<std::vector<float>> hidden_states;   // layers + 1 of [rows, width], if kept
+  std::vector<float> last_hidden_state;           // [rows, width]
+  std::vector<float> pooled;                      // [sequences, width]; empty without a pooler
+  std::vector<float> logits;                      // [rows, vocabulary]; empty unless wanted
+  std::vector<std::vector<float>> hidden_states;  // layers + 1 of [rows, width], if kept
 };
 
-/// A transformer with its weights mapped from the files of a Hugging Face directory (config.json and model.safetensors, or shards with
-/// model.safetensors.index.json). Safe for concurrent forward() calls.
+/// A transformer with its weights mapped from the files of a Hugging Face directory (config.json and model.safetensors,
+/// or shards with model.safetensors.index.json). Safe for concurrent forward() calls.
 class Transformer {
  public:
   /// Throws BadFile, UnsupportedModel.
