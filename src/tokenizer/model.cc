@@ -13,10 +13,10 @@ std::string_view type_of(const JsonObject& json) {
 
 }  // namespace
 
-std::unique_ptr<const Model> make_model(const JsonObject& json) {
-  static const std::vector<StageType<std::unique_ptr<const Model>>> kTypes = {
+std::unique_ptr<const Model> make_model(const JsonObject& json, Vocabulary vocabulary) {
+  static const std::vector<StageType<std::unique_ptr<const Model>, Vocabulary>> kTypes = {
       {"WordPiece", {"unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"}, make_wordpiece}};
-  return make_stage_of_type(kTypes, type_of(json), json);
+  return make_stage_of_type(kTypes, type_of(json), json, std::move(vocabulary));
 }
 
 }  // namespace sightline::tokenizer

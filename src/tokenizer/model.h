@@ -28,8 +28,8 @@ class Model {
   virtual void tokenize(CharSpan pre_token, std::vector<ModelToken>& out) const = 0;
 };
 
-/// "model": WordPiece. Throws BadFile, UnsupportedModel.
-std::unique_ptr<const Model> make_model(const JsonObject& json);
+/// "model": WordPiece; its "vocab" was read before. Throws BadFile, UnsupportedModel.
+std::unique_ptr<const Model> make_model(const JsonObject& json, Vocabulary vocabulary);
 
 }  // namespace sightline::tokenizer
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/format/json.h"
@@ -14,12 +15,12 @@ namespace sightline::tokenizer {
 
 using format::JsonObject;
 
-/// A row of a stage's table: a type, and how to build it.
-template <typename Stage>
+/// A row of a stage's table: a type, and how to build it (from `More` than its object, where a stage needs it).
+template <typename Stage, typename... More>
 struct StageType {
   std::string_view type;
   std::vector<std::string_view> settings;  // the keys it has beside "type"
-  Stage (*make)(const JsonObject&);
+  Stage (*make)(const JsonObject&, More...);
 };
 
 [[noreturn]] void refuse_type(const JsonObject& json, std::string_view type);
@@ -27,12 +28,13 @@ struct StageType {
 void refuse_unknown_settings(const JsonObject& json, std::span<const std::string_view> known);
 
 /// Builds what `json` describes. Throws UnsupportedModel for a type that the table lacks.
-template <typename Stage>
-Stage make_stage_of_type(const std::vector<StageType<Stage>>& table, std::string_view type, const JsonObject& json) {
+template <typename Stage, typename... More>
+Stage make_stage_of_type(const std::vector<StageType<Stage, More...>>& table, std::string_view type,
+                         const JsonObject& json, More... more) {
   const auto row = std::find_if(table.begin(), table.end(), [&](const auto& r) { return r.type == type; });
   if (row == table.end()) refuse_type(json, type);
   refuse_unknown_settings(json, row->settings);
-  return row->make(json);
+  return row->make(json, std::move(more)...);
 }
 
 template <typename Stage>

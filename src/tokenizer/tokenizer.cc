@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/format/file.h"
 #include "src/format/json.h"
 #include "src/tokenizer/added_tokens.h"
 #include "src/tokenizer/decoder.h"
@@ -52,19 +53,25 @@ void check_version(const JsonObject& json) {
                          ", which is not supported; \"1.0\" is");
 }
 
+// Of a vocabulary that was not taken out of the file, since its name is written with escapes, say.
+VocabularyText vocabulary_text(const JsonObject& model) {
+  return {model.require_object("vocab").value().dump(), model.name()};
+}
+
 }  // namespace
 
 struct Tokenizer::Impl {
-  explicit Impl(const JsonObject& json)
-      : model(make_model(json.require_object("model"))),
-        padding(read_fixed_padding(json)),
-        truncation(read_truncation(json)) {
+  Impl(const JsonObject& json, const std::optional<VocabularyText>& vocabulary) {
     check_version(json);
     refuse_unknown_settings(json, kKeys);
+    padding = read_fixed_padding(json);
+    truncation = read_truncation(json);
     if (const auto stage = json.find_object("normalizer")) normalizer = make_normalizer(*stage);
     if (const auto stage = json.find_object("pre_tokenizer")) pre_tokenizer = make_pre_tokenizer(*stage);
     if (const auto stage = json.find_object("post_processor")) post_processor = make_post_processor(*stage);
     if (const auto stage = json.find_object("decoder")) decoder = make_decoder(*stage);
+    const JsonObject model_json = json.require_object("model");
+    model = make_model(model_json, Vocabulary(vocabulary ? *vocabulary : vocabulary_text(model_json)));
     added_tokens = AddedTokens(json, model->vocabulary(), normalizer);
   }
 
@@ -150,16 +157,15 @@ std::string Tokenizer::Impl::piece_of(std::int32_t id) const {
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {
-  const nlohmann::json json = format::read_json(tokenizer_json);
-  Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(json, tokenizer_json.string()));
-  return tokenizer;
+  return parse(format::read_file(tokenizer_json, format::JsonLimits{}.max_bytes), tokenizer_json.string());
 }
 
 Tokenizer Tokenizer::parse(std::string_view json_text, std::string_view name) {
-  const nlohmann::json json = format::parse_json(json_text, name);
+  std::string text(json_text);
+  const std::optional<VocabularyText> vocabulary = take_vocabulary(text, name);
+  const nlohmann::json json = format::parse_json(text, name);
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(json, name));
+  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(json, name), vocabulary);
   return tokenizer;
 }
 

@@ -1,50 +1,56 @@
 #include "src/tokenizer/vocabulary.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "sightline/error.h"
+#include "src/format/json.h"
 
 namespace sightline::tokenizer {
 namespace {
-
-std::int32_t id_of(const JsonObject& json, const std::string& piece, const nlohmann::json& value) {
-  const bool valid = value.is_number_unsigned() && value.get<std::uint64_t>() <= std::uint64_t{INT32_MAX};
-  if (!valid) throw BadFile(json.where(piece) + " must have a whole number from 0 to 2147483647 as its id");
-  return value.get<std::int32_t>();
-}
 
 std::uint32_t high_half(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
 
 }  // namespace
 
-Vocabulary::Vocabulary(const JsonObject& json) {
-  const auto& pieces = json.value().get_ref<const nlohmann::json::object_t&>();
-  slots_.resize(std::bit_ceil(2 * pieces.size() + 1));
-  entries_.reserve(pieces.size());
-  for (const auto& [piece, id] : pieces) insert(piece, id_of(json, piece, id));
-  index_ids(json);
+Vocabulary::Vocabulary(const VocabularyText& text) {
+  spellings_.reserve(text.object.size());
+  VocabularyReader reader(text);
+  while (const auto entry = reader.next()) insert(entry->piece, entry->id, text.file);
+  index_ids(text.file);
 }
 
-void Vocabulary::insert(std::string_view piece, std::int32_t id) {
-  const std::uint64_t hash = PieceHash().add(piece).value();
-  std::size_t at = hash & (slots_.size() - 1);
-  while (slots_[at].entry != 0) at = (at + 1) & (slots_.size() - 1);
+void Vocabulary::insert(std::string_view piece, std::int32_t id, std::string_view file) {
+  const PieceHash hash = PieceHash().add(piece);
+  if (2 * (entries_.size() + 1) > slots_.size()) grow_slots();
+  if (find(piece, hash))
+    throw BadFile(std::string(file) + ": \"model.vocab\" holds " + format::quote(piece) + " twice");
   entries_.push_back({spellings_.size(), piece.size(), id});
-  slots_[at] = {high_half(hash), static_cast<std::uint32_t>(entries_.size())};
   spellings_ += piece;
   longest_piece_ = std::max(longest_piece_, piece.size());
+  place(hash.value(), static_cast<std::uint32_t>(entries_.size() - 1));
 }
 
-void Vocabulary::index_ids(const JsonObject& json) {
+void Vocabulary::grow_slots() {
+  slots_.assign(std::max<std::size_t>(1024, 4 * slots_.size()), Slot{});
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) place(PieceHash().add(piece_at(i)).value(), i);
+}
+
+void Vocabulary::place(std::uint64_t hash, std::uint32_t entry) {
+  std::size_t at = hash & (slots_.size() - 1);
+  while (slots_[at].entry != 0) at = (at + 1) & (slots_.size() - 1);
+  slots_[at] = {high_half(hash), entry + 1};
+}
+
+void Vocabulary::index_ids(std::string_view file) {
   by_id_.reserve(entries_.size());
   for (std::uint32_t i = 0; i < entries_.size(); ++i) by_id_.emplace_back(entries_[i].id, i);
-  std::sort(by_id_.begin(), by_id_.end());
+  if (!std::is_sorted(by_id_.begin(), by_id_.end())) std::sort(by_id_.begin(), by_id_.end());  // most files are
   const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
   const auto twice = std::adjacent_find(by_id_.begin(), by_id_.end(), same);
   if (twice == by_id_.end()) return;
-  throw BadFile(json.where(piece_at(twice->second)) + " has the id " + std::to_string(twice->first) + ", as " +
-                format::quote(piece_at(std::next(twice)->second)) + " has");
+  throw BadFile(std::string(file) + ": \"model.vocab\" gives the id " + std::to_string(twice->first) + " to " +
+                format::quote(piece_at(twice->second)) + " and to " +
+                format::quote(piece_at(std::next(twice)->second)));
 }
 
 std::string_view Vocabulary::piece_at(std::uint32_t entry) const {
@@ -52,6 +58,7 @@ std::string_view Vocabulary::piece_at(std::uint32_t entry) const {
 }
 
 std::optional<VocabularyEntry> Vocabulary::find(std::string_view piece, const PieceHash& hash) const {
+  if (slots_.empty()) return std::nullopt;
   const std::uint64_t value = hash.value();
   for (std::size_t at = value & (slots_.size() - 1); slots_[at].entry != 0; at = (at + 1) & (slots_.size() - 1)) {
     const std::uint32_t entry = slots_[at].entry - 1;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/tokenizer/stage.h"
+#include "src/tokenizer/vocabulary_text.h"
 
 namespace sightline::tokenizer {
 
@@ -37,8 +37,9 @@ struct VocabularyEntry {
 /// addressing, all spellings in one string.
 class Vocabulary {
  public:
-  /// From an object of piece: id. Throws BadFile for ids that are not whole numbers from 0 to 2^31 - 1, or not unique.
-  explicit Vocabulary(const JsonObject& json);
+  /// From the text of a JSON object of piece: id. Throws BadFile for pieces that it holds twice, and for ids that are
+  /// not whole numbers from 0 to 2^31 - 1, or not unique.
+  explicit Vocabulary(const VocabularyText& text);
 
   std::size_t size() const { return entries_.size(); }
   std::size_t longest_piece() const { return longest_piece_; }  // bytes
@@ -58,8 +59,10 @@ class Vocabulary {
     std::uint32_t entry = 0;  // index in entries_, plus 1; 0: empty
   };
 
-  void insert(std::string_view piece, std::int32_t id);
-  void index_ids(const JsonObject& json);
+  void insert(std::string_view piece, std::int32_t id, std::string_view file);
+  void grow_slots();
+  void place(std::uint64_t hash, std::uint32_t entry);
+  void index_ids(std::string_view file);
   std::string_view piece_at(std::uint32_t entry) const;
 
   std::string spellings_;

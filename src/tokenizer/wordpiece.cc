@@ -11,8 +11,8 @@ namespace {
 
 class WordPiece : public Model {
  public:
-  explicit WordPiece(const JsonObject& json)
-      : vocabulary_(json.require_object("vocab")),
+  WordPiece(const JsonObject& json, Vocabulary vocabulary)
+      : vocabulary_(std::move(vocabulary)),
         continuing_prefix_(json.require_string("continuing_subword_prefix")),
         max_chars_(static_cast<std::size_t>(json.require_int("max_input_chars_per_word", 0))) {
     const std::string& name = json.require_string("unk_token");
@@ -77,6 +77,8 @@ class WordPiece : public Model {
 
 }  // namespace
 
-std::unique_ptr<const Model> make_wordpiece(const JsonObject& json) { return std::make_unique<WordPiece>(json); }
+std::unique_ptr<const Model> make_wordpiece(const JsonObject& json, Vocabulary vocabulary) {
+  return std::make_unique<WordPiece>(json, std::move(vocabulary));
+}
 
 }  // namespace sightline::tokenizer

@@ -9,7 +9,7 @@ namespace sightline::tokenizer {
 
 /// WordPiece (Schuster & Nakajima 2012; Devlin et al. 2018): from the left, the longest piece that the vocabulary has.
 /// Throws BadFile.
-std::unique_ptr<const Model> make_wordpiece(const JsonObject& json);
+std::unique_ptr<const Model> make_wordpiece(const JsonObject& json, Vocabulary vocabulary);
 
 }  // namespace sightline::tokenizer
 

@@ -1,0 +1,138 @@
+#include "src/tokenizer/vocabulary_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "sightline/error.h"
+#include "src/tokenizer/unicode.h"
+
+namespace sightline::tokenizer {
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+constexpr std::string_view kBlanks = " \t\r\n";
+
+struct ByteRange {
+  std::size_t begin, end;
+};
+
+// The end of the string that opens at `at`.
+std::size_t skip_string(std::string_view text, std::size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return at < text.size() ? at + 1 : kNone;
+}
+
+// The end of the value that begins at `at`, if it is well-formed as far as brackets and quotes go.
+std::size_t skip_value(std::string_view text, std::size_t at) {
+  std::size_t depth = 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '"') {
+      at = skip_string(text, at);
+      if (depth == 0) return at;
+      continue;
+    }
+    if (depth == 0 && (c == ',' || c == '}' || c == ']')) return at;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    ++at;
+    if (depth == 0 && (c == '}' || c == ']')) return at;
+  }
+  return kNone;
+}
+
+// The object that the member `key` of the object at `object` is.
+std::optional<ByteRange> find_object(std::string_view text, std::size_t object, std::string_view key) {
+  std::size_t at = object + 1;
+  while ((at = text.find_first_not_of(", \t\r\n", at)) != kNone && text[at] == '"') {
+    const std::size_t key_begin = at + 1;
+    const std::size_t key_end = skip_string(text, at);
+    const std::size_t colon = text.find_first_not_of(kBlanks, key_end);
+    if (colon == kNone || text[colon] != ':') return std::nullopt;
+    const std::size_t begin = text.find_first_not_of(kBlanks, colon + 1);
+    if (begin == kNone || (at = skip_value(text, begin)) == kNone) return std::nullopt;
+    const bool found = text.substr(key_begin, key_end - 1 - key_begin) == key;
+    if (found) return text[begin] == '{' ? std::optional(ByteRange{begin, at}) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<VocabularyText> take_vocabulary(std::string& json, std::string_view file) {
+  const std::size_t root = json.find_first_not_of(kBlanks);
+  if (root == kNone || json[root] != '{') return std::nullopt;
+  const std::optional<ByteRange> model = find_object(json, root, "model");
+  if (!model) return std::nullopt;
+  const std::optional<ByteRange> vocab = find_object(json, model->begin, "vocab");
+  if (!vocab) return std::nullopt;
+  VocabularyText text{json.substr(vocab->begin, vocab->end - vocab->begin), std::string(file), vocab->begin};
+  std::fill(json.begin() + static_cast<std::ptrdiff_t>(vocab->begin) + 1,
+            json.begin() + static_cast<std::ptrdiff_t>(vocab->end) - 1, ' ');
+  return text;
+}
+
+VocabularyReader::VocabularyReader(const VocabularyText& text) : text_(text) { expect('{'); }
+
+std::optional<VocabularyReader::Entry> VocabularyReader::next() {
+  const bool first = at_ == 1;
+  if (skip_blanks() == '}') return std::nullopt;
+  if (!first) expect(',');
+  Entry entry;
+  entry.piece = read_piece();
+  expect(':');
+  entry.id = read_id();
+  return entry;
+}
+
+std::string_view VocabularyReader::read_piece() {
+  if (skip_blanks() != '"') fail(at_, "a string is missing");
+  const std::size_t begin = at_;
+  at_ = skip_string(text_.object, begin);
+  if (at_ == kNone) fail(begin, "a string does not end");
+  const std::string_view literal = std::string_view(text_.object).substr(begin, at_ - begin);
+  const std::string_view piece = literal.substr(1, literal.size() - 2);
+  for (std::size_t i = 0; i < piece.size();) {
+    const DecodedChar c = decode_char(piece, i);
+    if (c.length == 0 || c.code < 0x20) fail(begin + 1 + i, "not valid JSON: a character that a string may not hold");
+    i += c.length;
+  }
+  if (piece.find('\\') == kNone) return piece;
+  const nlohmann::json value = nlohmann::json::parse(literal, nullptr, /*allow_exceptions=*/false);
+  if (!value.is_string()) fail(begin, "not valid JSON: a string with a wrong escape");
+  unescaped_ = value.get<std::string>();
+  return unescaped_;
+}
+
+std::int32_t VocabularyReader::read_id() {
+  skip_blanks();
+  const char* begin = text_.object.data() + at_;
+  std::int32_t id = 0;
+  const auto [end, error] = std::from_chars(begin, text_.object.data() + text_.object.size(), id);
+  const bool digits = error == std::errc() && *begin != '-' && (*begin != '0' || end == begin + 1);
+  const bool ends = digits && (*end == ',' || *end == '}' || kBlanks.find(*end) != kNone);
+  if (!ends) fail(at_, "an id must be a whole number from 0 to 2147483647");
+  at_ += static_cast<std::size_t>(end - begin);
+  return id;
+}
+
+char VocabularyReader::skip_blanks() {
+  at_ = text_.object.find_first_not_of(kBlanks, at_);
+  if (at_ == kNone) fail(text_.object.size(), "the vocabulary does not end");
+  return text_.object[at_];
+}
+
+void VocabularyReader::expect(char c) {
+  if (skip_blanks() != c) fail(at_, std::string("'") + c + "' is missing");
+  ++at_;
+}
+
+void VocabularyReader::fail(std::size_t at, std::string_view what) const {
+  throw BadFile(text_.file + ": \"model.vocab\": byte " + std::to_string(text_.position + at) + ": " +
+                std::string(what));
+}
+
+}  // namespace sightline::tokenizer
