@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "src/attention/geometry.h"
+#include "src/observe/tile_block.h"
 
 namespace sightline {
 
@@ -23,6 +24,12 @@ struct KeyInterval {
   std::int64_t begin = 0, end = 0;
 };
 
+/// Blocks of kBlockKeys positions, numbered from position 0.
+struct BlockRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t count() const { return end - begin; }
+};
+
 /// One query head of one sequence: everything that a tile of its rows reads.
 struct HeadProblem {
   Matrix<const float> q;  // [rows, width]
@@ -39,6 +46,11 @@ struct HeadProblem {
   KeyInterval interval(std::int64_t row) const {
     if (!causal) return {0, keys};
     return {0, std::clamp<std::int64_t>(query_position + row - key_position + 1, 0, keys)};
+  }
+  /// The blocks that hold keys.
+  BlockRange blocks() const {
+    if (keys == 0) return {};
+    return {key_position / kBlockKeys, (key_position + keys - 1) / kBlockKeys + 1};
   }
   bool additive() const { return mask || bias; }
   bool visible(std::int64_t row, std::int64_t key) const;

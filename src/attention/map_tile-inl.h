@@ -31,7 +31,7 @@ class MapTile {
     for (int lane = 0; lane < tile.lanes; lane += static_cast<int>(kLanes)) {
       if (stage_ == Stage::weights) store(inverse_sum(load(inverse + lane)), inverse + lane);
     }
-    const BlockRange blocks = blocks_of(head_);
+    const BlockRange blocks = head_.blocks();
     const std::int64_t first = std::max(blocks.begin, (head_.key_position + range_.key_begin) / kBlockKeys);
     for (std::int64_t number = first; number < blocks.end; ++number) {
       const TileBlock block = block_at(head_, number);

@@ -101,9 +101,10 @@ class HeadRunner {
 
   // Workspaces must fit the sequence whose keys touch most blocks.
   static const HeadTask& longest(const std::vector<HeadTask>& heads) {
-    const auto end = [](const HeadTask& task) { return task.problem.key_position % kBlockKeys + task.problem.keys; };
-    return *std::max_element(heads.begin(), heads.end(),
-                             [&](const HeadTask& a, const HeadTask& b) { return end(a) < end(b); });
+    const auto shorter = [](const HeadTask& a, const HeadTask& b) {
+      return a.problem.blocks().count() < b.problem.blocks().count();
+    };
+    return *std::max_element(heads.begin(), heads.end(), shorter);
   }
 
   std::int64_t tile_count() const { return first_tile_.back(); }

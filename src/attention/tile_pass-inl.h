@@ -45,7 +45,7 @@ class TilePass {
 
   void run() {
     begin();
-    const BlockRange blocks = blocks_of(head_);
+    const BlockRange blocks = head_.blocks();
     constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
     for (std::int64_t number = blocks.begin; number < blocks.end;) {
       const std::int64_t chunk_end = std::min((number / kChunkBlocks + 1) * kChunkBlocks, blocks.end);

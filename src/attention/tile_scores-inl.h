@@ -19,8 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-
 // Row pointers of a block's slots. Where columns are apart the block is copied; slots without a key point to zeros, and
 // the pointers behind the block (fetched ahead) to what follows it.
 class RowPointers {
@@ -49,15 +47,6 @@ class RowPointers {
 
   const float* rows_[kBlockKeys + kAhead];
 };
-
-// The blocks that hold keys of a head, numbered from position 0.
-struct BlockRange {
-  std::int64_t begin = 0, end = 0;
-};
-inline BlockRange blocks_of(const HeadProblem& head) {
-  if (head.keys == 0) return {};
-  return {head.key_position / kBlockKeys, (head.key_position + head.keys - 1) / kBlockKeys + 1};
-}
 
 inline TileBlock block_at(const HeadProblem& head, std::int64_t number) {
   TileBlock block;

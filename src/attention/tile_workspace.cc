@@ -13,12 +13,6 @@ bool columns_apart(const Matrix<const float>& matrix, std::int64_t width) {
   return matrix.column_stride != 1 && width > 1;
 }
 
-// Blocks that keys at these positions touch.
-std::int64_t block_count(const HeadProblem& p) {
-  if (p.keys == 0) return 0;
-  return (p.key_position + p.keys - 1) / kBlockKeys - p.key_position / kBlockKeys + 1;
-}
-
 }  // namespace
 
 TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight)
@@ -42,7 +36,7 @@ TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight)
       bin_sum(lanes_of(sight.overview_cols)),
       bin_total(lanes_of(sight.overview_cols)) {
   if (sight.key_mass != nullptr) {
-    const std::int64_t blocks = block_count(problem);
+    const std::int64_t blocks = problem.blocks().count();
     strip.weights = lanes_of(blocks * kBlockKeys);
     strip.running_max = lanes_of(blocks);
     strip.blocks.reserve(static_cast<std::size_t>(blocks));
