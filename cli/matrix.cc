@@ -190,22 +190,19 @@ class Matrix {
   }
 
   void add_legend() {
-    painter_.spaces(layout_.label + 1);
     if (layout_.digits) {
-      painter_.soft("in each cell: % of the row's weight (blank: under half a per cent)").newline();
+      painter_.note("in each cell: % of the row's weight (blank: under half a per cent)");
       return;
     }
     for (const double weight :
          scale_.long_text() ? std::vector<double>{0.001, 0.01, 0.1, 1} : std::vector<double>{0.05, 0.2, 0.5, 1}) {
       painter_.shade(scale_.place(weight), 2);
-      painter_.soft(fmt::format(" {:g} % ", weight * 100));
+      painter_.soft(fmt::format("{:g}% ", weight * 100));
     }
     painter_.newline();
     if (layout_.col_factor > 1) {
-      painter_
-          .soft(fmt::format("{} {}: a cell is the mean weight of {} × {} of them", axis_.size(), unit_,
-                            layout_.row_factor, layout_.col_factor))
-          .newline();
+      painter_.note(fmt::format("{} {}: a cell is the mean weight of {} {} {} of them", axis_.size(), unit_,
+                                layout_.row_factor, painter_.glyph("×", "x"), layout_.col_factor));
     }
   }
 

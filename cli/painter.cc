@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "cli/display_text.h"
 namespace sightline::cli {
 namespace {
 
@@ -98,6 +99,22 @@ Painter& Painter::accent(std::string_view heading) {
       break;
   }
   return *this;
+}
+
+Painter& Painter::note(std::string_view sentence) {
+  std::string line;
+  while (!sentence.empty()) {
+    const std::size_t space = std::min(sentence.find(' '), sentence.size());
+    const std::string_view word = sentence.substr(0, space);
+    if (!line.empty() && display_width(line) + 1 + display_width(word) > terminal_.width) {
+      soft(line).newline();
+      line.clear();
+    }
+    line += line.empty() ? "" : " ";
+    line += word;
+    sentence.remove_prefix(std::min(space + 1, sentence.size()));
+  }
+  return soft(line).newline();
 }
 
 Painter& Painter::spaces(int columns) {

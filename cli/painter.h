@@ -20,6 +20,7 @@ class Painter {
   Painter& bold(std::string_view strong);
   Painter& soft(std::string_view secondary);  // quieter than plain
   Painter& accent(std::string_view heading);  // the colour of headings and marks
+  Painter& note(std::string_view sentence);   // soft, on lines of its own, broken between words to fit the width
   Painter& spaces(int columns);
   Painter& newline();  // without spaces at the end of the line
 
