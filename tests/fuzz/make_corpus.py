@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Writes the seeds of fuzz_safetensors and fuzz_json into corpus/ beside this file.
+
+Seeds are small files, good and hostile, each named by what it holds. Those of safetensors are made from headers written out below and
+from the files of tests/data/cases/reports.jsonl. Run again after a change here; the result is in the repository.
+"""
+
+import base64
+import json
+import pathlib
+import struct
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPORTS = HERE.parent / "data" / "cases" / "reports.jsonl"
+
+
+def put(kind, name, content):
+    folder = HERE / "corpus" / kind
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name.replace("^", "_")).write_bytes(content)
+
+
+def safetensors(header, data=b"", length=None):
+    header = header if isinstance(header, bytes) else json.dumps(header, separators=(",", ":")).encode()
+    return struct.pack("<Q", len(header) if length is None else length) + header + data
+
+
+def entry(dtype, shape, begin, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def safetensors_of_reports():
+    for line in REPORTS.read_text("utf-8").rstrip("\n").split("\n"):  # not splitlines: texts hold U+2028
+        report = json.loads(line)
+        case = report["case"]
+        if case["kind"] == "safetensors_reject":
+            for file in case["files"]:
+                yield report["id"].lower() + "_" + file["name"], base64.b64decode(file["bytes_base64"])
+        elif case["kind"] == "safetensors_accept":
+            yield report["id"].lower() + "_accept", base64.b64decode(case["bytes_base64"])
+
+
+SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4,
+         "F64": 8, "I64": 8, "U64": 8}
+
+
+def every_type():
+    header, begin = {"__metadata__": {"format": "pt"}}, 0
+    for dtype, size in SIZES.items():
+        header[dtype.lower()] = entry(dtype, [3], begin, begin + 3 * size)
+        begin += 3 * size
+    return safetensors(header, bytes(range(begin)))
+
+
+SAFETENSORS = {
+    "every_type": every_type(),
+    "no_tensors": safetensors({}),
+    "scalar_and_empty": safetensors({"s": entry("F32", [], 0, 4), "e": entry("F64", [2, 0], 4, 4)}, b"\0\0\x80?"),
+    "padded": safetensors(b'{"t":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}   ', b"x"),
+    "gap": safetensors({"a": entry("U8", [1], 0, 1), "b": entry("U8", [1], 2, 3)}, b"abc"),
+    "overlap": safetensors({"a": entry("U8", [2], 0, 2), "b": entry("U8", [2], 1, 3)}, b"abc"),
+    "trailing_byte": safetensors({"a": entry("U8", [1], 0, 1)}, b"ab"),
+    "product_wraps": safetensors({"a": entry("U8", [2**32, 2**32], 0, 0)}),
+    "deep_shape": safetensors(b'{"t":{"dtype":"U8","shape":' + b"[" * 200 + b"]" * 200 + b',"data_offsets":[0,0]}}'),
+    "metadata_number": safetensors({"__metadata__": {"a": 1}}),
+    "escape_in_name": safetensors(b'{"\\u001b[2J\\n":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'),
+}
+
+JSON = {
+    "config": json.dumps({"architectures": ["BertModel"], "hidden_size": 384, "layer_norm_eps": 1e-12, "torch_dtype": "float32",
+                          "rope_scaling": None, "use_cache": True, "id2label": {"0": "LABEL_0"}}).encode(),
+    "index": json.dumps({"metadata": {"total_size": 16}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}).encode(),
+    "tokenizer": json.dumps({"version": "1.0", "added_tokens": [{"id": 0, "content": "[PAD]", "special": True}],
+                             "model": {"type": "WordPiece", "vocab": {"[UNK]": 1, "##a": 2, "\u00e9": 3}}}).encode(),
+    "numbers": b"[0, -0, 1.5, -2e-3, 18446744073709551615, -9223372036854775808, 18446744073709551616, 1e308]",
+    "escapes": b'["\\u00e9\\ud83d\\ude00\\n\\t\\"\\\\\\/\\b\\f\\r\\u0000", "\xf0\x9f\x98\x80"]',
+    "deep_arrays": b"[" * 65 + b"]" * 65,
+    "deep_objects": b'{"a":' * 70 + b"1" + b"}" * 70,
+    "deepest_allowed": b"[" * 64 + b"]" * 64,
+    "duplicate": b'{"a": {"b": 1, "b": 2}}',
+    "duplicate_by_escape": b'{"a": 1, "\\u0061": 2}',
+    "nul_after_end": b"{}\0{}",
+    "ill_formed_utf8": b'{"\xff": "\xc0\xaf"}',
+    "lone_surrogate": b'["\\ud800"]',
+    "byte_order_mark": b"\xef\xbb\xbf{}",
+    "overflow": b"[1e999]",
+    "cut": b'{"a": [1, 2, {"b": "x',
+    "wrong_types": b'{"hidden_size": "x", "layers": 1.0, "heads": -1, "flag": 0, "list": {}, "object": []}',
+}
+
+if __name__ == "__main__":
+    for name, content in {**dict(safetensors_of_reports()), **SAFETENSORS}.items():
+        put("safetensors", name, content)
+    for name, content in JSON.items():
+        put("json", name, content)
