@@ -173,7 +173,8 @@ Encoding Tokenizer::encode(std::string_view text, std::optional<std::string_view
                            const EncodeOptions& options) const {
   check_text(text);
   if (pair) check_text(*pair);
-  Sequences sequences = {impl_->tokenize(text, 0)};
+  Sequences sequences;
+  sequences.push_back(impl_->tokenize(text, 0));
   if (pair) sequences.push_back(impl_->tokenize(*pair, 1));
   Encoding encoding;
   encoding.cut = impl_->truncate_sequences(sequences, options);

@@ -32,9 +32,10 @@ class WordPiece : public Model {
   // A word of which any part is not in the vocabulary is one unknown token; pieces found before that part are dropped.
   void tokenize(CharSpan word, std::vector<ModelToken>& out) const override {
     const std::size_t first_token = out.size();
+    Candidate candidate;
     std::size_t at = 0;
     while (word.size() <= max_chars_ && at < word.size()) {
-      const std::optional<ModelToken> token = longest_piece(word, at);
+      const std::optional<ModelToken> token = longest_piece(word, at, candidate);
       if (!token) break;
       out.push_back(*token);
       at = token->end;
@@ -45,26 +46,31 @@ class WordPiece : public Model {
   }
 
  private:
-  // A start of the candidate: its last character (exclusive), its bytes and their hash.
-  struct Prefix {
-    std::size_t end, bytes;
-    PieceHash hash;
+  // The bytes that might be a piece, and each of their starts that ends with a character. One for a word: memory is
+  // reused.
+  struct Candidate {
+    struct Start {
+      std::size_t end, bytes;  // of the word in characters, of the candidate in bytes
+      PieceHash hash;
+    };
+    std::string bytes;
+    std::vector<Start> starts;
   };
 
   // No candidate is longer than the longest piece, so that a word costs time in proportion to its length.
-  std::optional<ModelToken> longest_piece(CharSpan word, std::size_t begin) const {
-    std::string candidate = begin == 0 ? std::string() : continuing_prefix_;
-    std::vector<Prefix> prefixes;
-    PieceHash hash = PieceHash().add(candidate);
-    for (std::size_t i = begin; i < word.size() && candidate.size() < vocabulary_.longest_piece(); ++i) {
-      const std::size_t length = candidate.size();
-      append_utf8(word[i].code, candidate);
-      hash.add(std::string_view(candidate).substr(length));
-      prefixes.push_back({i + 1, candidate.size(), hash});
+  std::optional<ModelToken> longest_piece(CharSpan word, std::size_t begin, Candidate& candidate) const {
+    candidate.bytes = begin == 0 ? std::string_view() : std::string_view(continuing_prefix_);
+    candidate.starts.clear();
+    PieceHash hash = PieceHash().add(candidate.bytes);
+    for (std::size_t i = begin; i < word.size() && candidate.bytes.size() < vocabulary_.longest_piece(); ++i) {
+      const std::size_t length = candidate.bytes.size();
+      append_utf8(word[i].code, candidate.bytes);
+      hash.add(std::string_view(candidate.bytes).substr(length));
+      candidate.starts.push_back({i + 1, candidate.bytes.size(), hash});
     }
-    for (auto p = prefixes.rbegin(); p != prefixes.rend(); ++p) {
-      const auto entry = vocabulary_.find(std::string_view(candidate).substr(0, p->bytes), p->hash);
-      if (entry) return {{*entry, begin, p->end}};
+    for (auto start = candidate.starts.rbegin(); start != candidate.starts.rend(); ++start) {
+      const auto entry = vocabulary_.find(std::string_view(candidate.bytes).substr(0, start->bytes), start->hash);
+      if (entry) return {{*entry, begin, start->end}};
     }
     return std::nullopt;
   }
