@@ -45,19 +45,23 @@ class TileCommit {
 
   void add_mass() {
     alignas(64) float inverse[kTileRows], factors[kTileRows];
-    for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes))
+    bool finite = true;
+    for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
       store(inverse_sum(load(state_.l + lane)), inverse + lane);
+    }
     for (int lane = 0; lane < lanes_; ++lane) {
-      if (counts(lane) && std::isnan(inverse[lane])) spoil(tile_.first + lane);
-      if (!counts(lane) || std::isnan(inverse[lane])) inverse[lane] = 0;
+      const bool is_nan = std::isnan(inverse[lane]);
+      if (counts(lane) && is_nan) spoil(tile_.first + lane);
+      if (!counts(lane) || is_nan) inverse[lane] = 0;
+      finite &= !is_nan;
     }
     for (std::size_t b = 0; b < work_.strip.blocks.size(); ++b) {
-      set_factors(work_.strip.running_max.data() + b * kTileRows, inverse, factors);
       const TileBlock& block = work_.strip.blocks[b];
-      for (int slot = block.begin; slot < block.end; ++slot) {
-        add_rows(block.weights + static_cast<std::ptrdiff_t>(slot) * lanes_, factors, lanes_,
-                 sums_.mass.data() + (block.first_key + slot) * kChains);
-      }
+      float* weights = work_.strip.weights.data() + (b * kBlockKeys * kTileRows) + block.begin * lanes_;
+      set_factors(work_.strip.running_max.data() + b * kTileRows, inverse, factors);
+      if (!finite) clear_unused(weights, block.end - block.begin, inverse, lanes_);
+      add_rows(weights, block.end - block.begin, factors, lanes_,
+               sums_.mass.data() + (block.first_key + block.begin) * kChains);
     }
   }
 
@@ -88,8 +92,10 @@ class TileCommit {
       alignas(64) float factors[kTileRows] = {};
       for (; lane < tile_.live_end && row_bin(tile_.first + lane) == bin; ++lane) factors[lane] = 1;
       for (std::int64_t column = 0; column < sight_.overview_cols; ++column) {
-        add_rows(work_.bin_total.data() + column * lanes_, factors, lanes_,
-                 sums_.overview.data() + (bin * sight_.overview_cols + column) * kChains);
+        alignas(64) float values[kTileRows];
+        std::copy_n(work_.bin_total.data() + column * lanes_, lanes_, values);
+        clear_unused(values, 1, factors, lanes_);
+        add_rows(values, 1, factors, lanes_, sums_.overview.data() + (bin * sight_.overview_cols + column) * kChains);
       }
     }
   }

@@ -100,28 +100,32 @@ class TileFinish {
 
   void finish_top_keys() const {
     const int k = sight_.top_k;
-    alignas(64) float weights[64 + kChains] = {};
+    final_weights(work_.topk_score.data(), k);
     for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
-      const std::int64_t row = tile_.first + lane;
-      const F m = splat(state_.m[lane]), inverse = inverse_sum(splat(state_.l[lane]));
-      std::copy_n(work_.topk_score.data() + static_cast<std::ptrdiff_t>(lane) * k, k, weights);
-      for (int i = 0; i < k; i += static_cast<int>(kLanes))
-        store(final_weight(load(weights + i), m, inverse), weights + i);
-      if (sight_.topk_weight != nullptr) std::copy_n(weights, k, sight_.topk_weight + row * k);
-      const std::int32_t* index = work_.topk_index.data() + static_cast<std::ptrdiff_t>(lane) * k;
-      if (sight_.topk_index != nullptr) std::copy_n(index, k, sight_.topk_index + row * k);
+      for (int i = 0; i < k; ++i) {
+        const std::int64_t to = (tile_.first + lane) * k + i, from = static_cast<std::int64_t>(i) * lanes_ + lane;
+        if (sight_.topk_weight != nullptr) sight_.topk_weight[to] = work_.topk_score[from];
+        if (sight_.topk_index != nullptr) sight_.topk_index[to] = work_.topk_index[from];
+      }
+    }
+  }
+
+  // scores: [count, lanes], turned into weights of the final map.
+  void final_weights(float* scores, std::int64_t count) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
+        float* at = scores + i * lanes_ + lane;
+        store(final_weight(load(at), load(state_.m + lane), inverse(lane)), at);
+      }
     }
   }
 
   void finish_offsets() const {
     const auto count = static_cast<std::int64_t>(sight_.offsets.size());
-    for (std::int64_t o = 0; o < count; ++o) {
-      float* scores = work_.offset_score.data() + o * lanes_;
-      for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
-        store(final_weight(load(scores + lane), load(state_.m + lane), inverse(lane)), scores + lane);
-      }
-      for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
-        sight_.offset_mass[(tile_.first + lane) * count + o] = scores[lane];
+    final_weights(work_.offset_score.data(), count);
+    for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
+      for (std::int64_t o = 0; o < count; ++o) {
+        sight_.offset_mass[(tile_.first + lane) * count + o] = work_.offset_score[o * lanes_ + lane];
       }
     }
   }

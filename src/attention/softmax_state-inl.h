@@ -53,18 +53,25 @@ struct BlockSums {
 };
 
 // Weights of one vector of rows from its scores, and their sums. scores, weights: [kBlockKeys, lanes], at the vector's
-// first lane.
+// first lane. A sub-chain adds its four keys from the last to the first, whose running sums give sum w (slot) by two
+// additions and no multiplication a key: slots r, r + 16, r + 32, r + 48 weigh r + 16 (0, 1, 2, 3).
 template <bool kEntropy, bool kPosition>
 HWY_INLINE BlockSums weigh(const float* HWY_RESTRICT scores, float* HWY_RESTRICT weights, int lanes, F reference) {
   return fold_chains([&](int r) HWY_ATTR {
     BlockSums sums = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kF32)};
-    for (int slot = r; slot < kBlockKeys; slot += kChains) {
+    F steps = hn::Zero(kF32);
+    for (int slot = r + kBlockKeys - kChains; slot >= 0; slot -= kChains) {
       const F x = load(scores + static_cast<std::ptrdiff_t>(slot) * lanes);
-      const Weight w = weight_of(hn::Mul(hn::Sub(x, reference), splat(kLog2E)));
-      store(w.value, weights + static_cast<std::ptrdiff_t>(slot) * lanes);
-      sums.l = hn::Add(sums.l, w.value);
-      if constexpr (kEntropy) sums.e = fma(w.value, w.exponent, sums.e);
-      if constexpr (kPosition) sums.p = fma(w.value, splat(static_cast<float>(slot)), sums.p);
+      const F t = hn::Mul(hn::Sub(x, reference), splat(kLog2E));
+      const MaskF nothing = hn::Lt(t, splat(kExp2Floor));
+      const F w = hn::IfThenZeroElse(nothing, exp2_in_range(t));
+      store(w, weights + static_cast<std::ptrdiff_t>(slot) * lanes);
+      sums.l = hn::Add(sums.l, w);
+      if constexpr (kEntropy) sums.e = hn::IfThenElse(nothing, sums.e, fma(w, t, sums.e));
+      if constexpr (kPosition) steps = slot >= kChains ? hn::Add(steps, sums.l) : steps;
+    }
+    if constexpr (kPosition) {
+      sums.p = fma(steps, splat(static_cast<float>(kChains)), hn::Mul(sums.l, splat(static_cast<float>(r))));
     }
     return sums;
   });
@@ -89,11 +96,6 @@ struct SoftmaxState {
 struct BlockResult {
   float* rescale = nullptr;  // exp(old max - new max)
   float* sum = nullptr;      // sum of w
-};
-
-struct Sum {
-  F value;
-  HWY_INLINE Sum operator+(const Sum& other) const { return {hn::Add(value, other.value)}; }
 };
 
 // |i - j| summed over the slots of a block that holds the row's own position. relative: row position - block position.

@@ -38,7 +38,7 @@ class TilePass {
         mask_(mask),
         chunk_(state_in(workspace.state)),
         total_(state_in(workspace.state_total)),
-        top_{sight.top_k, work_.topk_score.data(), work_.topk_index.data(), work_.topk_threshold.data()},
+        top_{sight.top_k, work_.topk_score.data(), work_.topk_index.data()},
         offsets_{sight.offsets, work_.offset_score.data()},
         segments_{sight.segments, work_.segment_sum.data(), work_.segment_total.data()},
         bins_{static_cast<int>(sight.overview_cols), work_.bin_sum.data(), work_.bin_total.data()} {}

@@ -28,7 +28,6 @@ TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight)
       state_total(lanes_of(kStateArrays)),
       lane_arrays(AlignedBuffer<float>::zeroed(kLaneArrays * kTileRows)),
       topk_score(lanes_of(sight.top_k)),
-      topk_threshold(lanes_of(1)),
       topk_index(static_cast<std::size_t>(sight.top_k) * kTileRows),
       offset_score(lanes_of(static_cast<std::int64_t>(sight.offsets.size()))),
       segment_sum(lanes_of(sight.segments)),

@@ -37,8 +37,8 @@ class TileWorkspace {
   AlignedBuffer<float> zeros;                       // [max(width, value width)], the row of slots that hold no key
   AlignedBuffer<float> state, state_total;          // [kStateArrays, kTileRows]
   AlignedBuffer<float> lane_arrays;                 // [kLaneArrays, kTileRows]
-  AlignedBuffer<float> topk_score, topk_threshold;  // [lanes, k], [lanes]
-  AlignedBuffer<std::int32_t> topk_index;           // [lanes, k]
+  AlignedBuffer<float> topk_score;                  // [k, lanes]
+  AlignedBuffer<std::int32_t> topk_index;           // [k, lanes]
   AlignedBuffer<float> offset_score;                // [offsets, lanes]
   AlignedBuffer<float> segment_sum, segment_total;  // [segments, lanes]
   AlignedBuffer<float> bin_sum, bin_total;          // [column bins, lanes]

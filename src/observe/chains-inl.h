@@ -15,6 +15,12 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
+// A vector that folds.
+struct Sum {
+  F value;
+  HWY_INLINE Sum operator+(const Sum& other) const { return {hn::Add(value, other.value)}; }
+};
+
 // leaf(r) gives sub-chain r; the order of the visits keeps four partial sums alive at most.
 template <int kWidth = kChains, class Leaf>
 HWY_INLINE auto fold_chains(const Leaf& leaf, int r = 0) {

@@ -15,17 +15,29 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// chains[r] += values[lane] * factors[lane] for the lanes with lane % 16 == r, ascending. Lanes whose factor is 0 add
-// nothing, whatever their value (a NaN among them).
-HWY_INLINE void add_rows(const float* values, const float* factors, int lanes, float* chains) {
-  for (std::size_t r = 0; r < kChains; r += kLanes) {
-    F sum = load(chains + r);
-    for (std::size_t lane = r; lane < static_cast<std::size_t>(lanes); lane += kChains) {
-      const F factor = load(factors + lane);
-      const F value = hn::IfThenZeroElse(hn::Eq(factor, hn::Zero(kF32)), load(values + lane));
-      sum = fma(value, factor, sum);
+// chains[r] += values[lane] * factors[lane] for the lanes with lane % 16 == r, ascending, for `count` rows of values
+// [count, lanes] and of chains [count, kChains]. A value of NaN adds NaN, whatever its factor.
+HWY_INLINE void add_rows(const float* HWY_RESTRICT values, std::int64_t count, const float* HWY_RESTRICT factors,
+                         int lanes, float* HWY_RESTRICT chains) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::size_t r = 0; r < kChains; r += kLanes) {
+      F sum = load(chains + i * kChains + r);
+      for (std::size_t lane = r; lane < static_cast<std::size_t>(lanes); lane += kChains) {
+        sum = fma(load(values + i * lanes + lane), load(factors + lane), sum);
+      }
+      store(sum, chains + i * kChains + r);
     }
-    store(sum, chains + r);
+  }
+}
+
+// Sets the values of lanes whose factor is 0 to 0, so that a NaN there adds nothing.
+HWY_INLINE void clear_unused(float* HWY_RESTRICT values, std::int64_t count, const float* HWY_RESTRICT factors,
+                             int lanes) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::size_t lane = 0; lane < static_cast<std::size_t>(lanes); lane += kLanes) {
+      float* at = values + i * lanes + lane;
+      store(hn::IfThenZeroElse(hn::Eq(load(factors + lane), hn::Zero(kF32)), load(at)), at);
+    }
   }
 }
 

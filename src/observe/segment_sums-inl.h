@@ -9,7 +9,7 @@
 #endif
 
 #include <algorithm>
-#include <bitset>
+#include <cstdint>
 
 #include "src/cpu/simd-inl.h"
 #include "src/observe/chains-inl.h"
@@ -31,14 +31,14 @@ struct SegmentSums {
   // [lanes]. sum = sum * rescale + (the block's part), the part being +0 for segments without a key here.
   void absorb(const TileBlock& block, const std::int32_t* ids, int lanes, const float* block_sum,
               const float* rescale) const {
-    std::bitset<kBlockKeys> left;
-    for (int slot = block.begin; slot < block.end; ++slot) left[slot] = ids[slot - block.begin] >= 0;
+    std::uint64_t left = 0;
+    for (int slot = block.begin; slot < block.end; ++slot) left |= bit(ids[slot - block.begin] >= 0, slot);
     scale(sum, lanes, rescale);
-    while (left.any()) {
-      const int first = first_slot(left);
-      std::bitset<kBlockKeys> members;
+    while (left != 0) {
+      const int first = __builtin_ctzll(left);
+      std::uint64_t members = 0;
       const std::int32_t segment = ids[first - block.begin];
-      for (int slot = first; slot < block.end; ++slot) members[slot] = left[slot] && ids[slot - block.begin] == segment;
+      for (int slot = first; slot < block.end; ++slot) members |= bit(ids[slot - block.begin] == segment, slot);
       left &= ~members;
       add(block, members, segment, lanes, block_sum);
     }
@@ -56,9 +56,7 @@ struct SegmentSums {
   }
 
  private:
-  static int first_slot(const std::bitset<kBlockKeys>& slots) {
-    return static_cast<int>(__builtin_ctzll(slots.to_ullong()));
-  }
+  static std::uint64_t bit(bool set, int slot) { return static_cast<std::uint64_t>(set) << slot; }
 
   void scale(float* sums, int lanes, const float* rescale) const {
     for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
@@ -72,9 +70,9 @@ struct SegmentSums {
     }
   }
 
-  void add(const TileBlock& block, const std::bitset<kBlockKeys>& members, std::int32_t segment, int lanes,
+  void add(const TileBlock& block, std::uint64_t members, std::int32_t segment, int lanes,
            const float* block_sum) const {
-    const bool whole = static_cast<int>(members.count()) == block.end - block.begin;
+    const bool whole = __builtin_popcountll(members) == block.end - block.begin;
     for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
       float* at = sum + static_cast<std::ptrdiff_t>(segment) * lanes + lane;
       const F part = whole ? load(block_sum + lane) : part_of(block, members, lanes, lane);
@@ -82,19 +80,16 @@ struct SegmentSums {
     }
   }
 
-  static F part_of(const TileBlock& block, const std::bitset<kBlockKeys>& members, int lanes, int lane) {
-    alignas(64) float chains[kChains * kLanes] = {};
-    for (int slot = block.begin; slot < block.end; ++slot) {
-      if (!members[slot]) continue;
-      float* chain = chains + (slot % kChains) * kLanes;
-      store(hn::Add(load(chain), load(block.weights + static_cast<std::ptrdiff_t>(slot) * lanes + lane)), chain);
-    }
-    for (int width = kChains / 2; width > 0; width /= 2) {
-      for (int r = 0; r < width; ++r) {
-        store(hn::Add(load(chains + r * kLanes), load(chains + (r + width) * kLanes)), chains + r * kLanes);
+  static F part_of(const TileBlock& block, std::uint64_t members, int lanes, int lane) {
+    const auto chain = [&](int r) HWY_ATTR {
+      F part = hn::Zero(kF32);
+      for (int slot = r; slot < kBlockKeys; slot += kChains) {
+        if ((members >> slot & 1) == 0) continue;
+        part = hn::Add(part, load(block.weights + static_cast<std::ptrdiff_t>(slot) * lanes + lane));
       }
-    }
-    return load(chains);
+      return Sum{part};
+    };
+    return fold_chains(chain).value;
   }
 };
 
