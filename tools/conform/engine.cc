@@ -147,7 +147,8 @@ Engine kernel_engine(const std::string& target) {
           [target](const AttentionProblem& p, Stage stage) {
             cpu::force_target(target);
             return widen(map_shape(p), tiles(p, {}, stage));
-          }};
+          },
+          true};
 }
 
 }  // namespace
@@ -162,6 +163,6 @@ std::vector<Engine> kernel_engines() {
   return engines;
 }
 
-Engine reference_engine() { return {"reference", run_reference, reference_stage}; }
+Engine reference_engine() { return {"reference", run_reference, reference_stage, false}; }
 
 }  // namespace sightline::conform

@@ -34,6 +34,7 @@ struct Engine {
   std::string name;
   std::function<AttentionValues(const AttentionProblem&, const AttentionCall&)> run;
   std::function<Array(const AttentionProblem&, Stage)> stage;  // [B, Hq, Nq, Nk]; weights are in run()
+  bool validates = true;                                       // refuses shapes that do not fit
 };
 
 /// sightline::attention() on each SIMD target that runs here; on the one of SIGHTLINE_TARGET alone where that is set.

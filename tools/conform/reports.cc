@@ -1,0 +1,83 @@
+// reports.jsonl: one case a line; its kind decides who runs it.
+#include "tools/conform/reports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/format/file.h"
+#include "src/format/json.h"
+
+namespace sightline::conform {
+namespace {
+
+using nlohmann::json;
+
+// Kinds that belong to what Sightline does not do yet.
+struct Later {
+  const char* kind;
+  const char* reason;
+};
+constexpr Later kLater[] = {
+    {"merge", "merging the states of separate passes is not supported yet"},
+    {"attention_rotating_cache", "key/value caches are not supported yet"},
+    {"alibi_slopes", "slopes from a head count come with models that use ALiBi, which are not supported yet"},
+    {"config_window", "models with sliding windows are not supported yet"},
+    {"attention_grad", "gradients of attention are not supported yet"},
+    {"tokenize_matrix", "Unigram tokenizers are not supported yet"},
+    {"gguf_accept", "GGUF files are not supported yet"},
+    {"gguf_reject", "GGUF files are not supported yet"},
+    {"tiny_model", "text generation is not supported yet"},
+    {"tiny_model_batch", "text generation is not supported yet"},
+    {"rope", "rotary positions are not supported yet"},
+    {"eos", "text generation is not supported yet"},
+    {"t5_bias", "relative position biases are not supported yet"},
+    {"stream_decode", "text generation is not supported yet"},
+    {"html_escape", "the page is not there yet"},
+    {"viewer_tiles", "the page is not there yet"},
+    {"token_labels", "the page is not there yet"},
+    {"stitch_steps", "decoders with cross-attention are not supported yet"},
+    {"viewer_offline", "the page is not there yet"},
+};
+
+const ReportKind* find_kind(const std::string& name) {
+  for (const auto kinds : {attention_kinds(), cache_kinds(), tokenizer_kinds(), format_kinds(), model_kinds()}) {
+    for (const ReportKind& kind : kinds) {
+      if (kind.kind == name) return &kind;
+    }
+  }
+  return nullptr;
+}
+
+std::string reason_to_skip(const std::string& kind) {
+  const auto found =
+      std::find_if(std::begin(kLater), std::end(kLater), [&](const Later& later) { return later.kind == kind; });
+  return found != std::end(kLater) ? found->reason : fmt::format("cases of kind {} are not read yet", kind);
+}
+
+void run_report(Context& context, const Report& report) {
+  const std::string name = report.given.at("kind");
+  const ReportKind* kind = find_kind(name);
+  if (kind != nullptr && kind->several != nullptr) return kind->several(context, report);
+  context.recorder.run(report.name, [&] {
+    if (kind == nullptr) throw Skipped(reason_to_skip(name));
+    if (kind->once != nullptr) return kind->once(report);
+    context.on_each_engine([&](const Engine& engine) { kind->on_engine(report, engine); });
+  });
+}
+
+}  // namespace
+
+void run_reports(Context& context, const std::filesystem::path& file, const std::string& prefix) {
+  const std::string content = format::read_file(file, std::size_t{64} << 20);
+  const auto conformance = file.parent_path().parent_path() / "conformance";
+  for (std::size_t begin = 0; begin < content.size();) {
+    const std::size_t end = std::min(content.find('\n', begin), content.size());
+    const json row = format::parse_json(std::string_view(content).substr(begin, end - begin), file.string());
+    run_report(context,
+               {prefix + "/" + row.at("id").get<std::string>(), row.at("case"), row.at("expected"), conformance});
+    begin = end + 1;
+  }
+}
+
+}  // namespace sightline::conform

@@ -1,0 +1,159 @@
+// Cases of model files: sizes in config.json, names of parameters, tied embeddings, stored projections.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sightline/error.h"
+#include "src/format/json.h"
+#include "src/ops/linear.h"
+#include "tools/conform/case_values.h"
+#include "tools/conform/forward.h"
+#include "tools/conform/reports.h"
+#include "tools/conform/temporary_directory.h"
+
+namespace sightline::conform {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+// heads, kv_heads, head_dim, q_out, kv_out
+void check_sizes(const json& config, const json& expected) {
+  std::vector<std::int64_t> got;
+  try {
+    const auto parsed = model::parse_config(config.dump(), "config.json");
+    got = {parsed.query_heads, parsed.kv_heads, parsed.head_width, parsed.query_heads * parsed.head_width,
+           parsed.kv_heads * parsed.head_width};
+  } catch (const BadFile& error) {
+    expect(expected.is_string(), fmt::format("expected {}, got: {}", expected.dump(), error.what()));
+    return;
+  }
+  expect(json(got) == expected, fmt::format("expected {}, got {}", expected.dump(), json(got).dump()));
+}
+
+void run_config_sizes(Context& context, const Report& report) {
+  const json& configs = report.given.at("configs");
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    context.recorder.run(fmt::format("{}/{}_{}", report.name, configs[i].value("model_type", ""), i),
+                         [&] { check_sizes(configs[i], report.expected.at("rows").at(i)); });
+  }
+}
+
+// y = x W^T + b, W as stored.
+void run_projection(Context& context, const Report& report) {
+  context.recorder.run(report.name + "/bert", [&] {
+    const Input x = case_input(report.given.at("x")), w = case_input(report.given.at("w_as_stored")),
+                b = case_input(report.given.at("b"));
+    const ops::Linear layer{{w.data(), DType::f32, w.shape()[0], w.shape()[1]},
+                            reinterpret_cast<const float*>(b.data())};
+    std::vector<float> y(w.shape()[0]);
+    ops::linear(layer, reinterpret_cast<const float*>(x.data()), 1, y.data(), 1);
+    const Array expected = case_array(report.expected.at("gpt_bigcode_llama_bert"));
+    expect_close("y", {expected.shape, {y.begin(), y.end()}}, expected, {});
+  });
+  context.recorder.run(report.name + "/gpt2", [] { throw Skipped("models of the GPT-2 type are not supported yet"); });
+}
+
+// A checkpoint of the conformance set, which is written again with other names or tensors.
+class Variant {
+ public:
+  explicit Variant(const fs::path& directory)
+      : config_(format::read_json(directory / "config.json")),
+        file_(format::SafetensorsFile::open(directory / "model.safetensors")),
+        reference_(format::SafetensorsFile::open(directory / "reference.safetensors")) {
+    for (const auto& [name, tensor] : file_.tensors()) tensors_[name] = tensor;
+  }
+
+  json& config() { return config_; }
+  std::map<std::string, format::Tensor>& tensors() { return tensors_; }
+
+  /// Loads what the variant has become.
+  model::Transformer load() const {
+    const TemporaryDirectory directory;
+    directory.put("config.json", config_.dump());
+    format::SafetensorsWriter writer(directory.path() / "model.safetensors");
+    for (const auto& [name, tensor] : tensors_) writer.declare(name, tensor.dtype, tensor.shape);
+    for (const auto& [name, tensor] : tensors_) writer.write(name, tensor.bytes);
+    writer.finish();
+    return model::Transformer::load(directory.path());  // stays mapped when the directory goes
+  }
+
+  /// Logits of the reference input, and what is expected of the unchanged model.
+  std::vector<float> logits(const model::Transformer& transformer) const {
+    const Batch batch(reference_.at("len7.input_ids"), reference_.at("len7.attention_mask"),
+                      reference_.find("len7.token_type_ids"));
+    return run_forward(transformer, batch, true).result.logits;
+  }
+
+ private:
+  json config_;
+  format::SafetensorsFile file_, reference_;
+  std::map<std::string, format::Tensor> tensors_;
+};
+
+fs::path legacy_bert(const Report& report) {
+  const fs::path directory = report.conformance / "models" / "bert_mlm_legacy";
+  if (!fs::exists(directory / "config.json")) throw Skipped("no models/bert_mlm_legacy beside the cases");
+  return directory;
+}
+
+// With a matrix of zeros for an output matrix of its own, logits are the bias, the same in every row.
+bool rows_are_equal(const std::vector<float>& logits, std::size_t width) {
+  for (std::size_t i = width; i < logits.size(); ++i) {
+    if (logits[i] != logits[i - width]) return false;
+  }
+  return true;
+}
+
+void check_tied(const Report& report, const json& row, const std::string& expected) {
+  constexpr const char* kEmbedding = "bert.embeddings.word_embeddings.weight";
+  constexpr const char* kOutput = "cls.predictions.decoder.weight";
+  Variant variant(legacy_bert(report));
+  const std::vector<float> with_embedding = variant.logits(variant.load());
+  variant.config()["tie_word_embeddings"] = row.at("tie");
+  const format::Tensor embedding = variant.tensors().at(kEmbedding);
+  const std::vector<std::byte> zeros(embedding.bytes.size());
+  variant.tensors().erase(kOutput);
+  if (row.at("lm_head") == "equal") variant.tensors()[kOutput] = embedding;
+  if (row.at("lm_head") == "different") variant.tensors()[kOutput] = {embedding.dtype, embedding.shape, zeros};
+
+  if (expected == "error") {
+    try {
+      variant.load();
+    } catch (const BadFile&) {
+      return;
+    }
+    throw Mismatch("expected BadFile, got no error");
+  }
+  const auto transformer = variant.load();
+  const auto logits = variant.logits(transformer);
+  if (expected == "lm_head")
+    return expect(rows_are_equal(logits, embedding.shape.at(0)), "expected the matrix of the file");
+  expect(logits == with_embedding, "expected the embedding as output matrix");
+  const bool warned = !transformer.warnings().empty();
+  expect(warned == (expected == "embedding, with warning"), warned ? "expected no warning" : "expected a warning");
+}
+
+void run_tied_embeddings(Context& context, const Report& report) {
+  const json& rows = report.given.at("rows");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string expected = report.expected.at("output_matrix").at(i);
+    context.recorder.run(fmt::format("{}/{}", report.name, i), [&] {
+      if (rows[i].at("tie").is_string()) throw Skipped("models of the GPT-2 and Llama types are not supported yet");
+      check_tied(report, rows[i], expected);
+    });
+  }
+}
+
+constexpr ReportKind kKinds[] = {
+    {"config_dims", nullptr, nullptr, run_config_sizes},
+    {"projection", nullptr, nullptr, run_projection},
+    {"tied_embeddings", nullptr, nullptr, run_tied_embeddings},
+};
+
+}  // namespace
+
+std::span<const ReportKind> model_kinds() { return kKinds; }
+
+}  // namespace sightline::conform
