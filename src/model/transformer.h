@@ -72,6 +72,7 @@ class Transformer {
 
  private:
   struct Impl;
+  Transformer() = default;
   std::shared_ptr<const Impl> impl_;
 };
 
