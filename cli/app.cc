@@ -78,7 +78,7 @@ void add_look(CLI::App& app, Options& options) {
   add_model_options(command, options);
   command.footer(
       std::string(kWordsNote) +
-      "\nExample:\n  sightline look \"The animal didn't cross the street because it was too tired.\" --token it");
+      "\nExample:\n  ./sightline look \"The animal didn't cross the street because it was too tired.\" --token it");
 }
 
 void add_explain(CLI::App& app, Options& options) {
@@ -91,7 +91,7 @@ void add_explain(CLI::App& app, Options& options) {
   add_report_options(command, options);
   add_model_options(command, options);
   command.footer(
-      "Example:\n  sightline explain \"The animal didn't cross the street because it was too tired.\" --token it "
+      "Example:\n  ./sightline explain \"The animal didn't cross the street because it was too tired.\" --token it "
       "--layer 4 --head 2");
 }
 
@@ -106,14 +106,14 @@ void add_map(CLI::App& app, Options& options) {
   add_axis_options(command, options);
   add_model_options(command, options);
   command.footer(
-      "Example:\n  sightline map \"The animal didn't cross the street because it was too tired.\" --layer 4 --head 2 "
+      "Example:\n  ./sightline map \"The animal didn't cross the street because it was too tired.\" --layer 4 --head 2 "
       "-o map.png");
 }
 
 void add_info(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("info", "Say what a model's files hold");
   command.add_option("MODEL", options.model, "Directory of the model (default: all-MiniLM-L6-v2)");
-  command.footer("Example:\n  sightline info");
+  command.footer("Example:\n  ./sightline info");
 }
 
 int fail(std::string_view message, int status) {

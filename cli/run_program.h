@@ -1,0 +1,44 @@
+#ifndef SIGHTLINE_CLI_RUN_PROGRAM_H_
+#define SIGHTLINE_CLI_RUN_PROGRAM_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sightline::cli::testing {
+
+/// How the program is started. Its environment holds `environment` and HOME alone.
+struct Start {
+  std::vector<std::string> arguments;  // without the program's name
+  std::string input;                   // standard input
+  std::map<std::string, std::string> environment;
+  int terminal_columns = 0;  // > 0: standard output and error are a terminal that wide
+  std::string output_to;     // standard output goes to this file, not into `output`
+};
+
+struct Outcome {
+  int status = 0;      // 128 + signal when one ended it
+  std::string output;  // of a terminal: both streams, \r\n as \n
+  std::string error;
+};
+
+/// Runs the program's own code in a child process.
+Outcome run_program(const Start& start);
+
+/// A folder of its own that goes away with it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::vector<std::string> names() const;  // what is in it
+
+ private:
+  std::string folder_;
+};
+
+std::string file_content(const std::string& path);
+
+}  // namespace sightline::cli::testing
+
+#endif  // SIGHTLINE_CLI_RUN_PROGRAM_H_
