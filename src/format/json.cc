@@ -1,7 +1,5 @@
 #include "src/format/json.h"
 
-#include <cmath>
-#include <cstring>
 #include <iterator>
 #include <utility>
 #include <vector>
