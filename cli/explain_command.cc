@@ -120,8 +120,8 @@ class ExplainView {
     painter_.text(fmt::format(" {:9.3f} {:9.3f} ", key.dot, key.score));
     painter_.tinted(format::ease(key.weight), fmt::format("{:8.4f}", key.weight)).text(" ");
     painter_.soft(bar(key.weight))
-        .text(fmt::format(" {:7.3f} {:7.3f} {:5.0f} %", key.value_norm, key.contribution_norm,
-                          100 * share_of_sum(index)));
+        .text(fmt::format(" {:7.3f} {:7.3f} {:5} %", key.value_norm, key.contribution_norm,
+                          std::lround(100 * share_of_sum(index))));
     painter_.newline();
   }
 

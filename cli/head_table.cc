@@ -9,27 +9,29 @@
 #include <string>
 
 #include "cli/display_text.h"
-#include "cli/view.h"
+#include "src/format/colour.h"
 
 namespace sightline::cli {
 namespace {
 
 using engine::MapSummary;
 
-// What one grid shows. `share` is 0..1 and decides the colour, `text` the digits.
+// What one grid shows: `place` 0..1 decides the colour, `number` the digits.
 struct Measure {
   std::string title;
-  std::function<double(const MapSummary&)> share;
-  std::function<std::string(const MapSummary&, int width)> text;
+  std::function<double(const MapSummary&)> place;
+  std::function<double(const MapSummary&)> number;
 };
 
-std::function<std::string(const MapSummary&, int)> as_percent(const std::function<double(const MapSummary&)>& share) {
-  return [share](const MapSummary& summary, int width) { return percent(share(summary), width); };
+// A share of the weight, coloured as weights are.
+Measure share_measure(std::string title, float MapSummary::*share) {
+  return {std::move(title), [share](const MapSummary& s) { return format::ease(s.*share); },
+          [share](const MapSummary& s) { return 100.0 * s.*share; }};
 }
 
-Measure share_measure(std::string title, std::function<double(const MapSummary&)> share) {
-  auto text = as_percent(share);
-  return {std::move(title), std::move(share), std::move(text)};
+Measure entropy_measure() {
+  return {"entropy, % of an even look", [](const MapSummary& s) { return s.entropy_normalised; },
+          [](const MapSummary& s) { return 100.0 * s.entropy_normalised; }};
 }
 
 // Distance has no natural whole: the head that looks farthest has the full colour.
@@ -38,20 +40,17 @@ Measure distance_measure(const engine::Look& look) {
   for (const engine::MapId& id : look.maps())
     farthest = std::max(farthest, static_cast<double>(look.summary(id).distance));
   return {"mean distance, in tokens", [farthest](const MapSummary& s) { return s.distance / farthest; },
-          [](const MapSummary& s, int width) {
-            const std::string digits = fmt::format("{:.0f}", s.distance);
-            return fmt::format("{:>{}}", static_cast<int>(digits.size()) > width ? ">9" : digits, width);
-          }};
+          [](const MapSummary& s) { return static_cast<double>(s.distance); }};
 }
 
 // The order puts what belongs together side by side.
 std::array<Measure, 6> measures(const engine::Look& look) {
-  return {share_measure("entropy, % of an even look", [](const MapSummary& s) { return s.entropy_normalised; }),
+  return {entropy_measure(),
           distance_measure(look),
-          share_measure("on special tokens, %", [](const MapSummary& s) { return s.special_share; }),
-          share_measure("on the same token, %", [](const MapSummary& s) { return s.same_share; }),
-          share_measure("on the previous token, %", [](const MapSummary& s) { return s.previous_share; }),
-          share_measure("on the next token, %", [](const MapSummary& s) { return s.next_share; })};
+          share_measure("on special tokens, %", &MapSummary::special_share),
+          share_measure("on the same token, %", &MapSummary::same_share),
+          share_measure("on the previous token, %", &MapSummary::previous_share),
+          share_measure("on the next token, %", &MapSummary::next_share)};
 }
 
 constexpr int kLabelWidth = 3;  // "12 "
@@ -133,14 +132,23 @@ class HeadTable {
   }
 
   void add_cell(const Measure& measure, const MapSummary& summary, bool marked) {
-    const double share = measure.share(summary);
+    const double place = measure.place(summary);
     if (layout_.cell == 1) {
-      painter_.shade(share, 1);
-      return;
+      painter_.shade(place, 1);
+    } else {
+      painter_.tinted(place, digits(measure.number(summary), marked), marked);
     }
-    std::string text = measure.text(summary, layout_.cell);
-    if (marked && text.front() == ' ') text.replace(0, 1, painter_.glyph("›", ">"));
-    painter_.tinted(share, text, marked);
+  }
+
+  // Two digits, or three where colours keep cells apart; blank for what rounds to 0. The marked head's begin with an
+  // arrow.
+  std::string digits(double number, bool marked) const {
+    const double most = painter_.coloured() && layout_.cell == 3 ? 999 : 99;
+    const std::string text = std::isnan(number) ? "?" : fmt::format("{:.0f}", std::min(number, most));
+    const std::string shown = text == "0" && !marked ? "" : text;
+    std::string cell = fmt::format("{:>{}}", shown, layout_.cell);
+    if (marked && cell.front() == ' ') cell.replace(0, 1, painter_.glyph("›", ">"));
+    return cell;
   }
 
   Painter& painter_;

@@ -30,17 +30,17 @@ void add_model_line(Painter& painter, const engine::Look& look) {
 
 void add_heads(Painter& painter, const engine::Look& look, const engine::MapId& map) {
   add_head_table(painter, look, map);
-  painter.soft("means over the rows of text tokens; a row a layer, a column a head").newline().newline();
+  painter.note(fmt::format("a row a layer, a column a head; means over the rows of text tokens; {} is {}",
+                           painter.glyph("›", ">"), engine::map_name(map)));
+  painter.newline();
 }
 
 // What --no-special sets aside, so that nothing disappears unsaid.
 void add_set_aside(Painter& painter, const engine::Look& look, const engine::MapId& map, const engine::Axis& axis) {
   double sum = 0;
   for (const engine::AxisItem& row : axis) sum += look.special_share(map, row);
-  painter
-      .soft(fmt::format("set aside, not redistributed: {:.0f} % of the weight, on special tokens",
-                        100 * sum / static_cast<double>(axis.size())))
-      .newline();
+  painter.note(fmt::format("set aside, not redistributed: {:.0f} % of the weight, on special tokens",
+                           100 * sum / static_cast<double>(axis.size())));
 }
 
 void add_map(Painter& painter, const engine::Look& look, const engine::MapId& map, const Options& options) {

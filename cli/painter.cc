@@ -24,6 +24,13 @@ Rgb xterm_colour(int index) {
   return {level(cube / 36), level(cube / 6 % 6), level(cube % 6)};
 }
 
+// The scale has one hue, so of the cube only its teals (green = blue, no more red) may stand for it: the nearest of all
+// would now and then be a blue, and read as another kind of value.
+bool is_near_hue(int index) {
+  const Rgb colour = xterm_colour(index);
+  return index >= 232 || (colour.green == colour.blue && colour.red <= colour.green);
+}
+
 int nearest_xterm(Rgb colour) {
   static const auto labs = [] {
     std::array<OkLab, 240> all;
@@ -31,12 +38,16 @@ int nearest_xterm(Rgb colour) {
     return all;
   }();
   const OkLab wanted = format::to_oklab(colour);
-  const auto distance = [&](const OkLab& lab) {
-    return std::hypot(lab.lightness - wanted.lightness, lab.a - wanted.a, lab.b - wanted.b);
-  };
-  const auto best = std::min_element(labs.begin(), labs.end(),
-                                     [&](const OkLab& x, const OkLab& y) { return distance(x) < distance(y); });
-  return static_cast<int>(best - labs.begin()) + 16;
+  int best = 16;
+  double least = 1e9;
+  for (int i = 0; i < 240; ++i) {
+    const double distance =
+        std::hypot(labs[i].lightness - wanted.lightness, labs[i].a - wanted.a, labs[i].b - wanted.b);
+    if (distance >= least || !is_near_hue(16 + i)) continue;
+    best = 16 + i;
+    least = distance;
+  }
+  return best;
 }
 
 // Five steps that 16 colours can show on either background: plain, cyan, bold cyan, on cyan, on bright cyan.

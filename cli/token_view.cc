@@ -145,7 +145,7 @@ class TokenView {
     } else {
       painter_.text(name);
     }
-    painter_.tinted(format::ease(key.weight), percent(key.weight, 3)).spaces(1);
+    painter_.tinted(format::ease(key.weight), percent_cell(key.weight, painter_)).spaces(1);
   }
 
   Painter& painter_;

@@ -85,6 +85,10 @@ std::string percent(double share, int width) {
   return fmt::format("{:>{}}", width < 3 ? std::min(whole, 99L) : whole, width);
 }
 
+std::string percent_cell(double share, const Painter& painter) {
+  return painter.coloured() ? percent(share, 3) : " " + percent(share, 2);
+}
+
 Weights item_weights(const engine::Look& look, const engine::MapId& id, const engine::Axis& axis) {
   const auto items = std::make_shared<const engine::Axis>(axis);
   const auto count = static_cast<std::int64_t>(items->size());
