@@ -1,19 +1,13 @@
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "src/tokenizer/tokenizer.h"
-#include "src/tokenizer/unicode.h"
+#include "src/tokenizer/testing.h"
 
 // Both WordPiece tokenizers of the conformance set, which the Hugging Face library encoded: everything must be equal.
 namespace sightline::tokenizer {
 namespace {
-
-using Json = nlohmann::json;
 
 std::filesystem::path folder_of(const std::string& name) {
   return std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "tests/data/conformance/tokenizers" / name;
@@ -26,37 +20,24 @@ std::vector<Json> read_lines(const std::filesystem::path& path) {
   return lines;
 }
 
-// The set counts offsets in characters, a Token in bytes.
-std::size_t chars_before(std::string_view text, std::size_t byte) { return to_chars(text.substr(0, byte)).size(); }
-
 // An encoding in the words of the set.
 Json describe(const Encoding& encoding, const std::string& text, const std::string& pair) {
-  Json described = {{"ids", Json::array()},
-                    {"tokens", Json::array()},
-                    {"offsets", Json::array()},
-                    {"special", Json::array()},
-                    {"type_ids", Json::array()}};
+  Json special = Json::array(), type_ids = Json::array();
   for (const Token& token : encoding.tokens) {
-    const std::string& source = token.sequence == 1 ? pair : text;
-    described["ids"].push_back(token.id);
-    described["tokens"].push_back(token.piece);
-    described["offsets"].push_back({chars_before(source, token.begin), chars_before(source, token.end)});
-    described["special"].push_back(token.special ? 1 : 0);
-    described["type_ids"].push_back(token.type_id);
+    special.push_back(token.special ? 1 : 0);
+    type_ids.push_back(token.type_id);
   }
-  return described;
+  return {{"ids", ids_of(encoding)},
+          {"tokens", pieces_of(encoding)},
+          {"offsets", char_offsets(encoding, text, pair)},
+          {"special", special},
+          {"type_ids", type_ids}};
 }
 
 void expect_equal(const Json& expected, const Json& got) {
   for (const char* key : {"ids", "tokens", "offsets", "special"}) EXPECT_EQ(expected[key], got[key]) << key;
   const Json zeros = std::vector<int>(expected["ids"].size(), 0);
   EXPECT_EQ(expected.value("type_ids", zeros), got["type_ids"]);
-}
-
-std::vector<std::int32_t> ids_of(const Encoding& encoding) {
-  std::vector<std::int32_t> ids;
-  for (const Token& token : encoding.tokens) ids.push_back(token.id);
-  return ids;
 }
 
 class Conformance : public testing::TestWithParam<std::string> {

@@ -1,0 +1,106 @@
+#include "src/tokenizer/vocabulary.h"
+
+#include "src/tokenizer/testing.h"
+
+namespace sightline::tokenizer {
+namespace {
+
+Vocabulary read(const std::string& object) { return Vocabulary(VocabularyText{object, "tokenizer.json", 100}); }
+std::string refusal(const std::string& object) {
+  return error_of<BadFile>([&] { read(object); });
+}
+
+TEST(Vocabulary, FindsBothWays) {
+  const Vocabulary vocabulary = read("{ \"the\" : 7,\n\"##s\":0 , \"\": 2147483647, \"字\":3}");
+  EXPECT_EQ(vocabulary.size(), 4u);
+  EXPECT_EQ(vocabulary.longest_piece(), 3u);
+  ASSERT_TRUE(vocabulary.find("the"));
+  EXPECT_EQ(vocabulary.find("the")->id, 7);
+  EXPECT_EQ(vocabulary.find("the")->piece, "the");
+  EXPECT_EQ(vocabulary.find("")->id, 2147483647);
+  EXPECT_EQ(vocabulary.find("字")->id, 3);
+  EXPECT_FALSE(vocabulary.find("th"));
+  EXPECT_EQ(vocabulary.piece_of(0), "##s");
+  EXPECT_EQ(vocabulary.piece_of(2147483647), "");
+  EXPECT_FALSE(vocabulary.piece_of(1));
+  EXPECT_FALSE(vocabulary.piece_of(-1));
+}
+
+TEST(Vocabulary, MayBeEmpty) {
+  const Vocabulary vocabulary = read("{ }");
+  EXPECT_EQ(vocabulary.size(), 0u);
+  EXPECT_FALSE(vocabulary.find(""));
+  EXPECT_FALSE(vocabulary.piece_of(0));
+}
+
+TEST(Vocabulary, HoldsManyPieces) {
+  Json pieces = Json::object();
+  for (int i = 0; i < 20000; ++i) pieces[std::to_string(i * 7919)] = i;
+  const Vocabulary vocabulary = read(pieces.dump());
+  for (int i = 0; i < 20000; ++i) {
+    const std::string piece = std::to_string(i * 7919);
+    ASSERT_TRUE(vocabulary.find(piece)) << piece;
+    ASSERT_EQ(vocabulary.find(piece)->id, i);
+    ASSERT_EQ(vocabulary.piece_of(i), piece);
+  }
+  EXPECT_FALSE(vocabulary.find("1"));
+}
+
+TEST(Vocabulary, ReadsEscapes) {
+  const Vocabulary vocabulary = read(R"({"\"\\\/\b\f\n\r\t":0, "\u00e9\ud83d\ude00":1, "\u0000":2})");
+  EXPECT_EQ(vocabulary.piece_of(0), "\"\\/\b\f\n\r\t");
+  EXPECT_EQ(vocabulary.piece_of(1), "é😀");
+  EXPECT_EQ(vocabulary.piece_of(2), std::string_view("\0", 1));
+}
+
+TEST(Vocabulary, RefusesPiecesAndIdsThatAreNotUnique) {
+  EXPECT_EQ(refusal(R"({"a":0,"a":1})"), R"(tokenizer.json: "model.vocab" holds "a" twice)");
+  EXPECT_EQ(refusal(R"({"a":0,"\u0061":1})"), R"(tokenizer.json: "model.vocab" holds "a" twice)");
+  EXPECT_EQ(refusal(R"({"a":5,"b":5})"), R"(tokenizer.json: "model.vocab" gives the id 5 to "a" and to "b")");
+}
+
+TEST(Vocabulary, RefusesWhatIsNotAVocabularyAndSaysWhere) {
+  const std::string bad_id = ": an id must be a whole number from 0 to 2147483647";
+  for (const char* id : {"-1", "-0", "01", "1.5", "1e2", "2147483648", "99999999999999999999", "\"1\"", "null", "{}"}) {
+    EXPECT_EQ(refusal("{\"a\":" + std::string(id) + "}"), "tokenizer.json: \"model.vocab\": byte 105" + bad_id) << id;
+  }
+  const auto at = [](int byte, const std::string& what) {
+    return "tokenizer.json: \"model.vocab\": byte " + std::to_string(byte) + ": " + what;
+  };
+  EXPECT_EQ(refusal("[]"), at(100, "'{' is missing"));
+  EXPECT_EQ(refusal("{a:1}"), at(101, "a string is missing"));
+  EXPECT_EQ(refusal("{\"a\" 1}"), at(105, "':' is missing"));
+  EXPECT_EQ(refusal("{\"a\":1 \"b\":2}"), at(107, "',' is missing"));
+  EXPECT_EQ(refusal("{\"a\":1,}"), at(107, "a string is missing"));
+  EXPECT_EQ(refusal("{,\"a\":1}"), at(101, "a string is missing"));
+  EXPECT_EQ(refusal("{\"a\":1"), at(105, "an id must be a whole number from 0 to 2147483647"));
+  EXPECT_EQ(refusal("{\"a\":1 "), at(107, "the vocabulary does not end"));
+  EXPECT_EQ(refusal("{\"a"), at(101, "a string does not end"));
+  EXPECT_EQ(refusal("{\"a\tb\":1}"), at(103, "not valid JSON: a character that a string may not hold"));
+  EXPECT_EQ(refusal("{\"a\xff\":1}"), at(103, "not valid JSON: a character that a string may not hold"));
+  EXPECT_EQ(refusal(R"({"\x":1})"), at(101, "not valid JSON: a string with a wrong escape"));
+  EXPECT_EQ(refusal(R"({"\ud800":1})"), at(101, "not valid JSON: a string with a wrong escape"));
+}
+
+TEST(VocabularyText, IsTakenOutOfTheFile) {
+  std::string json = R"({"x": [{"vocab": {"no": 1}}], "y": "\"model\": {", "model": {"m": [], "vocab": {"a}\"": 1}}})";
+  const std::string before = json;
+  const auto text = take_vocabulary(json, "f");
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->object, R"({"a}\"": 1})");
+  EXPECT_EQ(text->position, before.find(text->object));
+  EXPECT_EQ(json, R"({"x": [{"vocab": {"no": 1}}], "y": "\"model\": {", "model": {"m": [], "vocab": {         }}})");
+}
+
+TEST(VocabularyText, IsLeftWhereThereIsNone) {
+  for (const char* source : {"", " ", "[]", "{}", R"({"model": 1})", R"({"model": []})", R"({"model": {"vocab": [1]}})",
+                             R"({"vocab": {"a": 1}})", R"({"model": {"vocab": {"a": 1)", R"({"model": {"vocab": {"a)",
+                             R"({"model")", R"({"model":)", R"({model: {"vocab": {}}})", "{\"a}", "{", "{\"a\":1]"}) {
+    std::string json = source;
+    EXPECT_FALSE(take_vocabulary(json, "f")) << source;
+    EXPECT_EQ(json, source);
+  }
+}
+
+}  // namespace
+}  // namespace sightline::tokenizer
