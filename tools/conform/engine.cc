@@ -20,6 +20,7 @@ Array widen(Shape shape, const std::vector<float>& values) {
 std::vector<float> tiles(const AttentionProblem& p, const RowState& state, Stage stage) {
   const Shape shape = map_shape(p);
   std::vector<float> map(element_count(shape));
+  if (map.empty()) return map;
   float* to = map.data();
   for (std::int64_t b = 0; b < shape[0]; ++b) {
     for (std::int64_t h = 0; h < shape[1]; ++h, to += shape[2] * shape[3]) {

@@ -6,6 +6,7 @@
 
 #include "sightline/error.h"
 #include "src/format/json.h"
+#include "src/model/family.h"
 #include "src/ops/linear.h"
 #include "tools/conform/case_values.h"
 #include "tools/conform/forward.h"
@@ -37,6 +38,18 @@ void run_config_sizes(Context& context, const Report& report) {
   for (std::size_t i = 0; i < configs.size(); ++i) {
     context.recorder.run(fmt::format("{}/{}_{}", report.name, configs[i].value("model_type", ""), i),
                          [&] { check_sizes(configs[i], report.expected.at("rows").at(i)); });
+  }
+}
+
+// Names as stored, and under which the model looks for them; buffers are ignored.
+void run_parameter_names(const Report& report) {
+  const auto& family = model::find_runnable_family(report.given.at("architecture").get<std::string>(), "config.json");
+  const json& names = report.given.at("names");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string stored = names[i], expected = report.expected.at("canonical").at(i);
+    const std::string got = model::canonical_name(family, stored);
+    expect(got == (expected == "(ignored buffer)" ? "" : expected),
+           fmt::format("{}: expected {}, got \"{}\"", stored, expected, got));
   }
 }
 
@@ -148,6 +161,7 @@ void run_tied_embeddings(Context& context, const Report& report) {
 
 constexpr ReportKind kKinds[] = {
     {"config_dims", nullptr, nullptr, run_config_sizes},
+    {"parameter_names", nullptr, run_parameter_names},
     {"projection", nullptr, nullptr, run_projection},
     {"tied_embeddings", nullptr, nullptr, run_tied_embeddings},
 };
