@@ -21,9 +21,26 @@ T* moved(T* array, std::int64_t by) {
   return array == nullptr ? nullptr : array + by;
 }
 
+// The partitions of the keys that are observed, one of each for a sequence.
+struct KeyPartitions {
+  std::vector<SegmentParts> segments, bins;
+
+  KeyPartitions(const Geometry& g, const Observations& see) {
+    const auto all_bins = column_bins(see.overview != nullptr ? g.keys : 0, see.overview_cols);
+    const bool per_sequence = static_cast<std::int64_t>(see.segment_of_key.size()) != g.keys;
+    for (std::int64_t batch = 0; batch < g.batch; ++batch) {
+      const std::int64_t count = g.sequences[batch].key_count, position = g.sequences[batch].key_position;
+      if (see.segment_mass != nullptr) {
+        segments.emplace_back(see.segment_of_key.subspan(per_sequence ? batch * g.keys : 0, count), position);
+      }
+      if (see.overview != nullptr) bins.emplace_back(std::span(all_bins).first(count), position);
+    }
+  }
+};
+
 // The observations of one head, from those of all.
-HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Observations& see, std::int64_t batch,
-                     std::int64_t head) {
+HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Observations& see,
+                     const KeyPartitions& partitions, std::int64_t batch, std::int64_t head) {
   const std::int64_t plane = batch * g.query_heads + head, row = plane * g.queries;
   HeadSight s;
   if (out) {
@@ -41,18 +58,16 @@ HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Obse
   s.topk_weight = moved(see.topk_weight, row * see.top_k);
   if (see.offset_mass != nullptr) s.offsets = see.offsets;
   s.offset_mass = moved(see.offset_mass, row * static_cast<std::int64_t>(see.offsets.size()));
-  if (see.segment_mass != nullptr) {
-    const bool per_sequence = static_cast<std::int64_t>(see.segment_of_key.size()) != g.keys;
-    s.segments = see.segments;
-    s.segment_of_key = see.segment_of_key.data() + (per_sequence ? batch * g.keys : 0);
-    s.segment_mass = see.segment_mass + row * see.segments;
-  }
+  s.segments = see.segment_mass != nullptr ? see.segments : 0;
+  s.segment_mass = moved(see.segment_mass, row * see.segments);
+  if (s.segments > 0) s.segment_parts = &partitions.segments[batch];
   s.key_mass = moved(see.key_mass, plane * g.keys);
   s.mass_row_begin = see.mass_row_begin;
   s.mass_row_end = std::min(see.mass_row_end, g.queries);
   if (see.overview != nullptr) {
     s.overview_rows = see.overview_rows;
     s.overview_cols = see.overview_cols;
+    s.bin_parts = &partitions.bins[batch];
     s.overview = see.overview + plane * see.overview_rows * see.overview_cols;
   }
   return s;
@@ -93,11 +108,12 @@ void attention(const AttentionProblem& problem, const MutableTensorView& out, co
   if (rows && see.row_max == nullptr) see.row_max = own_max.data();
   if (rows && see.row_sum == nullptr) see.row_sum = own_sum.data();
 
+  const KeyPartitions partitions(g, see);
   std::vector<HeadTask> heads;
   heads.reserve(static_cast<std::size_t>(g.batch * g.query_heads));
   for (std::int64_t batch = 0; batch < g.batch; ++batch) {
     for (std::int64_t head = 0; head < g.query_heads; ++head) {
-      heads.push_back({head_problem(problem, g, batch, head), head_sight(g, out, see, batch, head)});
+      heads.push_back({head_problem(problem, g, batch, head), head_sight(g, out, see, partitions, batch, head)});
     }
   }
   run_heads(heads, g.keys, options.threads);
@@ -108,6 +124,7 @@ void tile(const AttentionProblem& problem, const RowState& state, const TileRang
   cpu::ensure_target();
   const Geometry g = validate(problem);
   check_range(g, range);
+  if (range.row_begin == range.row_end || range.key_begin == range.key_end) return;
   if (stage == Stage::weights && (state.max == nullptr || state.sum == nullptr)) {
     throw BadArgument("a tile of weights needs the row state of the pass (row_max and row_sum)");
   }

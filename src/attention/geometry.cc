@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "src/observe/top_capacity.h"
 
 namespace sightline {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 constexpr std::int64_t kMaxWidth = 1024;
 // Key indexes are reported as int32, and positions must be exact in fp32 sums of up to 16 rows of them.
 constexpr std::int64_t kMaxKeys = std::int64_t{1} << 30;
-constexpr int kMaxTopKeys = 64;
 
 std::string shape_text(const std::array<std::int64_t, 4>& shape) {
   std::string text = "[";

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "src/attention/head_problem.h"
+#include "src/observe/segment_parts.h"
 
 namespace sightline {
 
@@ -26,14 +27,14 @@ struct HeadSight {
   float* offset_mass = nullptr;
 
   std::int32_t segments = 0;  // 0: not asked for
-  const std::int32_t* segment_of_key = nullptr;
+  const SegmentParts* segment_parts = nullptr;
   float* segment_mass = nullptr;
 
   float* key_mass = nullptr;
   std::int64_t mass_row_begin = 0, mass_row_end = 0;
 
   std::int64_t overview_rows = 0, overview_cols = 0;  // 0: not asked for
-  std::span<const std::int32_t> bin_of_key;           // [keys] column bin of each key
+  const SegmentParts* bin_parts = nullptr;            // the column bins
   float* overview = nullptr;
 };
 

@@ -84,6 +84,17 @@ void mix_block_selectively(const float* const* values, std::int64_t columns, int
   }
 }
 
+// total = total * a + chunk * b, [columns, lanes] and [lanes].
+inline void merge_output(float* HWY_RESTRICT total, const float* HWY_RESTRICT chunk, std::int64_t columns, int lanes,
+                         const float* HWY_RESTRICT a, const float* HWY_RESTRICT b) {
+  for (std::int64_t column = 0; column < columns; ++column) {
+    for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
+      const std::int64_t at = column * lanes + lane;
+      store(fma(load(total + at), load(a + lane), hn::Mul(load(chunk + at), load(b + lane))), total + at);
+    }
+  }
+}
+
 // Whether all values of slots [begin, end) are finite.
 inline bool all_finite(const float* const* values, std::int64_t columns, int begin, int end) {
   F check = hn::Zero(kF32);

@@ -182,23 +182,11 @@ class HeadRunner {
   std::vector<std::int64_t> first_tile_;  // [heads + 1] running count of tiles
 };
 
-// Column bin of each key: bins begin at floor(b * keys / bins).
-std::vector<std::int32_t> column_bins(std::int64_t keys, std::int64_t bins) {
-  std::vector<std::int32_t> bin_of_key(static_cast<std::size_t>(keys));
-  for (std::int64_t key = 0; key < keys; ++key)
-    bin_of_key[key] = static_cast<std::int32_t>(((key + 1) * bins - 1) / keys);
-  return bin_of_key;
-}
-
 }  // namespace
 
 void run_heads(const std::vector<HeadTask>& heads, std::int64_t keys, int threads) {
   if (heads.empty()) return;
-  std::vector<HeadTask> tasks = heads;
-  const std::int64_t bins = tasks.front().sight.overview_cols;
-  const std::vector<std::int32_t> bin_of_key = column_bins(bins > 0 ? keys : 0, bins);
-  for (HeadTask& task : tasks) task.sight.bin_of_key = bin_of_key;
-  HeadRunner runner(tasks, keys);
+  HeadRunner runner(heads, keys);
   runner.finish_empty_heads();
   cpu::parallel_for(runner.tile_count(), threads, [&](std::int64_t index) { runner.run_tile_at(index); });
 }

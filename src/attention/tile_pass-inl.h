@@ -38,10 +38,11 @@ class TilePass {
         mask_(mask),
         chunk_(state_in(workspace.state)),
         total_(state_in(workspace.state_total)),
-        top_{sight.top_k, work_.topk_score.data(), work_.topk_index.data()},
+        top_{sight.top_k, top_capacity(sight.top_k), work_.topk_score.data(), work_.topk_index.data()},
         offsets_{sight.offsets, work_.offset_score.data()},
-        segments_{sight.segments, work_.segment_sum.data(), work_.segment_total.data()},
-        bins_{static_cast<int>(sight.overview_cols), work_.bin_sum.data(), work_.bin_total.data()} {}
+        segments_{sight.segments, work_.segment_sum.data(), work_.segment_reference.data(), work_.segment_total.data()},
+        bins_{static_cast<std::int32_t>(sight.overview_cols), work_.bin_sum.data(), work_.bin_reference.data(),
+              work_.bin_total.data()} {}
 
   void run() {
     begin();
@@ -91,8 +92,8 @@ class TilePass {
     if (top_.k > 0) top_.absorb(block, lanes_, block_max);
     offsets_.absorb(block, lanes_, head_.query_position + tile_.first);
     weigh_block(block, weights, block_max);
-    if (segments_.segments > 0) absorb_segments(segments_, block, sight_.segment_of_key);
-    if (bins_.segments > 0) absorb_segments(bins_, block, sight_.bin_of_key.data());
+    if (segments_.segments > 0) segments_.absorb(block, *sight_.segment_parts, lanes_, block_result().sum, chunk_.m);
+    if (bins_.segments > 0) bins_.absorb(block, *sight_.bin_parts, lanes_, block_result().sum, chunk_.m);
     mix(block, sees);
     if (sight_.key_mass != nullptr) keep(block);
   }
@@ -125,11 +126,6 @@ class TilePass {
     absorb_with(std::false_type(), std::false_type());
   }
 
-  void absorb_segments(const SegmentSums& sums, const TileBlock& block, const std::int32_t* segment_of_key) {
-    sums.absorb(block, segment_of_key + block.first_key + block.begin, lanes_, block_result().sum,
-                block_result().rescale);
-  }
-
   void mix(const TileBlock& block, Sees sees) {
     if (!sight_.out) return;
     RowPointers values;
@@ -151,10 +147,10 @@ class TilePass {
     float* factor_total = work_.lane_array(TileWorkspace::kRescale);
     float* factor_chunk = work_.lane_array(TileWorkspace::kBlockSum);
     merge_state(total_, chunk_, lanes_, factor_total, factor_chunk);
-    segments_.merge_chunk(lanes_, factor_total, factor_chunk);
-    bins_.merge_chunk(lanes_, factor_total, factor_chunk);
-    const SegmentSums columns{static_cast<int>(head_.value_width), work_.out.data(), work_.out_total.data()};
-    if (sight_.out) columns.merge_chunk(lanes_, factor_total, factor_chunk);
+    segments_.merge_chunk(lanes_, chunk_.m, factor_total, factor_chunk);
+    bins_.merge_chunk(lanes_, chunk_.m, factor_total, factor_chunk);
+    if (sight_.out)
+      merge_output(work_.out_total.data(), work_.out.data(), head_.value_width, lanes_, factor_total, factor_chunk);
   }
 
   const HeadProblem& head_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/observe/top_capacity.h"
+
 namespace sightline {
 namespace {
 
@@ -27,12 +29,14 @@ TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight)
       state(lanes_of(kStateArrays)),
       state_total(lanes_of(kStateArrays)),
       lane_arrays(AlignedBuffer<float>::zeroed(kLaneArrays * kTileRows)),
-      topk_score(lanes_of(sight.top_k)),
-      topk_index(static_cast<std::size_t>(sight.top_k) * kTileRows),
+      topk_score(lanes_of(top_capacity(sight.top_k))),
+      topk_index(static_cast<std::size_t>(top_capacity(sight.top_k)) * kTileRows),
       offset_score(lanes_of(static_cast<std::int64_t>(sight.offsets.size()))),
       segment_sum(lanes_of(sight.segments)),
+      segment_reference(lanes_of(sight.segments)),
       segment_total(lanes_of(sight.segments)),
       bin_sum(lanes_of(sight.overview_cols)),
+      bin_reference(lanes_of(sight.overview_cols)),
       bin_total(lanes_of(sight.overview_cols)) {
   if (sight.key_mass != nullptr) {
     const std::int64_t blocks = problem.blocks().count();

@@ -37,11 +37,11 @@ class TileWorkspace {
   AlignedBuffer<float> zeros;                       // [max(width, value width)], the row of slots that hold no key
   AlignedBuffer<float> state, state_total;          // [kStateArrays, kTileRows]
   AlignedBuffer<float> lane_arrays;                 // [kLaneArrays, kTileRows]
-  AlignedBuffer<float> topk_score;                  // [k, lanes]
-  AlignedBuffer<std::int32_t> topk_index;           // [k, lanes]
+  AlignedBuffer<float> topk_score;                  // [top_capacity(k), lanes]
+  AlignedBuffer<std::int32_t> topk_index;           // [top_capacity(k), lanes]
   AlignedBuffer<float> offset_score;                // [offsets, lanes]
-  AlignedBuffer<float> segment_sum, segment_total;  // [segments, lanes]
-  AlignedBuffer<float> bin_sum, bin_total;          // [column bins, lanes]
+  AlignedBuffer<float> segment_sum, segment_reference, segment_total;  // [segments, lanes]
+  AlignedBuffer<float> bin_sum, bin_reference, bin_total;              // [column bins, lanes]
   WeightStrip strip;
 
   enum LaneArray { kBlockMax, kRescale, kBlockSum, kRowPosition, kFirstSlot, kEndSlot, kLaneArrays };

@@ -1,6 +1,7 @@
 #include "src/cpu/parallel.h"
 
 #include <sched.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -65,7 +66,9 @@ int resolve_threads(int threads) { return threads > 0 ? threads : usable_process
 void parallel_for(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body) {
   if (count <= 0) return;
   Queue queue(count, body);
-  const int workers = static_cast<int>(std::min<std::int64_t>(resolve_threads(threads), count));
+  // No more than oneTBB has workers for: it would complain on stderr.
+  const int most = std::min(resolve_threads(threads), tbb::info::default_concurrency());
+  const int workers = static_cast<int>(std::min<std::int64_t>(most, count));
   if (workers == 1) {
     queue.drain();
   } else {

@@ -13,83 +13,81 @@
 
 #include "src/cpu/simd-inl.h"
 #include "src/observe/chains-inl.h"
+#include "src/observe/segment_parts.h"
 #include "src/observe/tile_block.h"
+#include "src/observe/weight-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
+// A segment's sum is relative to the running max of the block that last added to it, and moves only when it is added
+// to: rescaling all segments with each new max cost more than adding did.
 struct SegmentSums {
-  int segments = 0;
-  float* sum = nullptr;    // [segments, lanes] of the chunk, relative to its running max
-  float* total = nullptr;  // [segments, lanes] of the chunks before
+  std::int32_t segments = 0;
+  float* sum = nullptr;        // [segments, lanes] of the chunk
+  float* reference = nullptr;  // [segments, lanes] the max that `sum` is relative to
+  float* total = nullptr;      // [segments, lanes] of the chunks before
 
   void begin(int lanes) const { std::fill_n(total, static_cast<std::size_t>(segments) * lanes, 0.0f); }
-  void begin_chunk(int lanes) const { std::fill_n(sum, static_cast<std::size_t>(segments) * lanes, 0.0f); }
+  void begin_chunk(int lanes) const {
+    std::fill_n(sum, static_cast<std::size_t>(segments) * lanes, 0.0f);
+    std::fill_n(reference, static_cast<std::size_t>(segments) * lanes, -__builtin_inff());
+  }
 
-  // ids: segment of each of the slots [block.begin, block.end), -1 for none; block_sum: [lanes] of all keys; rescale:
-  // [lanes]. sum = sum * rescale + (the block's part), the part being +0 for segments without a key here.
-  void absorb(const TileBlock& block, const std::int32_t* ids, int lanes, const float* block_sum,
-              const float* rescale) const {
-    std::uint64_t left = 0;
-    for (int slot = block.begin; slot < block.end; ++slot) left |= bit(ids[slot - block.begin] >= 0, slot);
-    scale(sum, lanes, rescale);
-    while (left != 0) {
-      const int first = __builtin_ctzll(left);
-      std::uint64_t members = 0;
-      const std::int32_t segment = ids[first - block.begin];
-      for (int slot = first; slot < block.end; ++slot) members |= bit(ids[slot - block.begin] == segment, slot);
-      left &= ~members;
-      add(block, members, segment, lanes, block_sum);
+  // block_sum: [lanes] of all keys; running_max: [lanes] after this block.
+  void absorb(const TileBlock& block, const SegmentParts& parts, int lanes, const float* block_sum,
+              const float* running_max) const {
+    for (const SegmentPart& part : parts.at(block.position)) {
+      const bool whole = __builtin_popcountll(part.slots) == block.end - block.begin;
+      for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
+        const F added = whole ? load(block_sum + lane) : sum_of(block.weights + lane, part.slots, lanes);
+        add(static_cast<std::ptrdiff_t>(part.segment) * lanes + lane, added, load(running_max + lane));
+      }
     }
   }
 
-  // total = total * a + sum * b, both [lanes].
-  void merge_chunk(int lanes, const float* a, const float* b) const {
-    for (int s = 0; s < segments; ++s) {
+  // total = total * a + (the chunk's sum) * b, both [lanes]; chunk_max: [lanes].
+  void merge_chunk(int lanes, const float* chunk_max, const float* a, const float* b) const {
+    for (std::int32_t s = 0; s < segments; ++s) {
       for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
         const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s) * lanes + lane;
-        const F part = hn::Mul(load(sum + at), load(b + lane));
+        const F moved = weight_of(exponent(load(reference + at), load(chunk_max + lane))).value;
+        const F part = hn::Mul(hn::Mul(load(sum + at), moved), load(b + lane));
         store(fma(load(total + at), load(a + lane), part), total + at);
       }
     }
   }
 
  private:
-  static std::uint64_t bit(bool set, int slot) { return static_cast<std::uint64_t>(set) << slot; }
-
-  void scale(float* sums, int lanes, const float* rescale) const {
-    for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
-      const F factor = load(rescale + lane);
-      if (hn::AllTrue(kF32, hn::Eq(factor, splat(1.0f))))
-        continue;  // no row of these found a larger score: the usual case
-      for (int s = 0; s < segments; ++s) {
-        float* at = sums + static_cast<std::ptrdiff_t>(s) * lanes + lane;
-        store(hn::Mul(load(at), factor), at);
-      }
-    }
+  void add(std::ptrdiff_t at, F part, F max) const {
+    const F before = load(reference + at);
+    F kept = load(sum + at);
+    if (!hn::AllTrue(kF32, hn::Eq(before, max))) kept = hn::Mul(kept, weight_of(exponent(before, max)).value);
+    store(hn::Add(kept, part), sum + at);
+    store(max, reference + at);
   }
 
-  void add(const TileBlock& block, std::uint64_t members, std::int32_t segment, int lanes,
-           const float* block_sum) const {
-    const bool whole = __builtin_popcountll(members) == block.end - block.begin;
-    for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
-      float* at = sum + static_cast<std::ptrdiff_t>(segment) * lanes + lane;
-      const F part = whole ? load(block_sum + lane) : part_of(block, members, lanes, lane);
-      store(hn::Add(load(at), part), at);
-    }
-  }
-
-  static F part_of(const TileBlock& block, std::uint64_t members, int lanes, int lane) {
-    const auto chain = [&](int r) HWY_ATTR {
-      F part = hn::Zero(kF32);
-      for (int slot = r; slot < kBlockKeys; slot += kChains) {
-        if ((members >> slot & 1) == 0) continue;
-        part = hn::Add(part, load(block.weights + static_cast<std::ptrdiff_t>(slot) * lanes + lane));
+  // The weights of chosen slots, in the sub-chains of all sums over keys: from a chain's last slot to its first.
+  static F sum_of(const float* weights, std::uint64_t slots, int lanes) {
+    F chains[kChains];
+    for (F& chain : chains) chain = hn::Zero(kF32);
+    for (int group = kBlockKeys - kChains; group >= 0; group -= kChains) {
+      const auto members = static_cast<std::uint16_t>(slots >> group);
+      const float* from = weights + static_cast<std::ptrdiff_t>(group) * lanes;
+      if (members == 0xffff) {
+#pragma GCC unroll 16
+        for (int r = 0; r < kChains; ++r)
+          chains[r] = hn::Add(chains[r], load(from + static_cast<std::ptrdiff_t>(r) * lanes));
+      } else if (members != 0) {
+#pragma GCC unroll 16
+        for (int r = 0; r < kChains; ++r) {
+          if ((members >> r & 1) != 0)
+            chains[r] = hn::Add(chains[r], load(from + static_cast<std::ptrdiff_t>(r) * lanes));
+        }
       }
-      return Sum{part};
-    };
-    return fold_chains(chain).value;
+    }
+    return fold_chains([&](int r) HWY_ATTR { return Sum{chains[r]}; }).value;
   }
 };
 

@@ -12,34 +12,38 @@
 
 #include "src/cpu/simd-inl.h"
 #include "src/observe/tile_block.h"
+#include "src/observe/top_capacity.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// Views into the workspace: score and index are [k, lanes], largest first. Rows are kept side by side and a key is
-// inserted into all rows of a vector at once: about 14 % of 2048 keys enter some row's top 4 of 16, which a scalar
-// insertion pays for with a mispredicted branch each.
+// Rows are kept side by side and a key is inserted into all rows of a vector at once: about 14 % of 2048 keys enter
+// some row's top 4 of 16, which a scalar insertion pays for with a mispredicted branch each (21 % of the pass at width
+// 64, against 7 %).
 struct TopKeys {
   int k = 0;
-  float* score = nullptr;
-  std::int32_t* index = nullptr;
+  int capacity = 0;               // top_capacity(k)
+  float* score = nullptr;         // [capacity, lanes], largest first
+  std::int32_t* index = nullptr;  // [capacity, lanes]
 
   void begin(int lanes) const {
-    std::fill_n(score, static_cast<std::size_t>(lanes) * k, -std::numeric_limits<float>::infinity());
-    std::fill_n(index, static_cast<std::size_t>(lanes) * k, -1);
+    std::fill_n(score, static_cast<std::size_t>(lanes) * capacity, -std::numeric_limits<float>::infinity());
+    std::fill_n(index, static_cast<std::size_t>(lanes) * capacity, -1);
   }
 
   // block_max: [lanes], the largest score of the block.
   void absorb(const TileBlock& block, int lanes, const float* block_max) const {
-    const float* threshold = score + static_cast<std::ptrdiff_t>(k - 1) * lanes;
+    const float* threshold = score + static_cast<std::ptrdiff_t>(capacity - 1) * lanes;
     for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
       if (hn::AllFalse(kF32, hn::Gt(load(block_max + lane), load(threshold + lane)))) continue;
-      std::uint64_t candidates = candidate_slots(block, lanes, lane, load(threshold + lane));
-      for (; candidates != 0; candidates &= candidates - 1) {
-        const int slot = __builtin_ctzll(candidates);
-        insert(load(block.scores + static_cast<std::ptrdiff_t>(slot) * lanes + lane),
-               static_cast<std::int32_t>(block.first_key + slot), lanes, lane);
+      const std::uint64_t candidates = candidate_slots(block, lanes, lane, load(threshold + lane));
+      if (capacity == 4) {
+        insert<4>(block, candidates, lanes, lane);
+      } else if (capacity == 8) {
+        insert<8>(block, candidates, lanes, lane);
+      } else {
+        insert<kMaxTopKeys>(block, candidates, lanes, lane);
       }
     }
   }
@@ -56,26 +60,33 @@ struct TopKeys {
     return candidates;
   }
 
-  // Bubbles the key up from the last place, in the rows where its score is larger; equal scores stay behind.
-  void insert(F value, std::int32_t key, int lanes, int lane) const {
-    const I key_index = hn::Set(kI32, key);
-    float* scores = score + lane;
-    std::int32_t* keys = index + lane;
-    std::ptrdiff_t at = static_cast<std::ptrdiff_t>(k - 1) * lanes;
-    MaskF larger = hn::Gt(value, load(scores + at));
-    for (; at > 0 && !hn::AllFalse(kF32, larger); at -= lanes) {
-      const F above = load(scores + at - lanes);
-      const I above_key = hn::LoadU(kI32, keys + at - lanes);
-      const MaskF passes = hn::Gt(value, above);
-      const F here = hn::IfThenElse(larger, value, load(scores + at));
-      const I here_key = hn::IfThenElse(hn::RebindMask(kI32, larger), key_index, hn::LoadU(kI32, keys + at));
-      store(hn::IfThenElse(passes, above, here), scores + at);
-      hn::StoreU(hn::IfThenElse(hn::RebindMask(kI32, passes), above_key, here_key), kI32, keys + at);
-      larger = passes;
+  // Each candidate pushes down, in the rows where it is larger, what it passes; equal scores stay ahead of it.
+  template <int kCapacity>
+  void insert(const TileBlock& block, std::uint64_t candidates, int lanes, int lane) const {
+    F scores[kCapacity];
+    I keys[kCapacity];
+    for (int i = 0; i < kCapacity; ++i) {
+      scores[i] = load(score + static_cast<std::ptrdiff_t>(i) * lanes + lane);
+      keys[i] = hn::LoadU(kI32, index + static_cast<std::ptrdiff_t>(i) * lanes + lane);
     }
-    if (at == 0) {
-      store(hn::IfThenElse(larger, value, load(scores)), scores);
-      hn::StoreU(hn::IfThenElse(hn::RebindMask(kI32, larger), key_index, hn::LoadU(kI32, keys)), kI32, keys);
+    for (; candidates != 0; candidates &= candidates - 1) {
+      const int slot = __builtin_ctzll(candidates);
+      const F value = load(block.scores + static_cast<std::ptrdiff_t>(slot) * lanes + lane);
+      const I key = hn::Set(kI32, static_cast<std::int32_t>(block.first_key + slot));
+      MaskF larger = hn::Gt(value, scores[kCapacity - 1]);
+      for (int i = kCapacity - 1; i > 0; --i) {
+        const MaskF passes = hn::Gt(value, scores[i - 1]);
+        scores[i] = hn::IfThenElse(passes, scores[i - 1], hn::IfThenElse(larger, value, scores[i]));
+        keys[i] = hn::IfThenElse(hn::RebindMask(kI32, passes), keys[i - 1],
+                                 hn::IfThenElse(hn::RebindMask(kI32, larger), key, keys[i]));
+        larger = passes;
+      }
+      scores[0] = hn::IfThenElse(larger, value, scores[0]);
+      keys[0] = hn::IfThenElse(hn::RebindMask(kI32, larger), key, keys[0]);
+    }
+    for (int i = 0; i < kCapacity; ++i) {
+      store(scores[i], score + static_cast<std::ptrdiff_t>(i) * lanes + lane);
+      hn::StoreU(keys[i], kI32, index + static_cast<std::ptrdiff_t>(i) * lanes + lane);
     }
   }
 };

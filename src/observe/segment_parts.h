@@ -1,0 +1,42 @@
+#ifndef SIGHTLINE_OBSERVE_SEGMENT_PARTS_H_
+#define SIGHTLINE_OBSERVE_SEGMENT_PARTS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/observe/tile_block.h"
+
+namespace sightline {
+
+/// The keys that one segment has in one block.
+struct SegmentPart {
+  std::int32_t segment = 0;
+  std::uint64_t slots = 0;  // bit s: slot s
+};
+
+/// A partition of a sequence's keys, cut at the blocks: the same for all rows and heads, so it is made once.
+class SegmentParts {
+ public:
+  SegmentParts() = default;
+  /// segment_of_key: [keys], -1 for none; key 0 stands at key_position.
+  SegmentParts(std::span<const std::int32_t> segment_of_key, std::int64_t key_position);
+
+  /// The parts in the block that stands at `position`, by first slot.
+  std::span<const SegmentPart> at(std::int64_t position) const {
+    const auto block = static_cast<std::size_t>(position / kBlockKeys - first_block_);
+    return std::span(parts_).subspan(begin_[block], begin_[block + 1] - begin_[block]);
+  }
+
+ private:
+  std::int64_t first_block_ = 0;
+  std::vector<SegmentPart> parts_;
+  std::vector<std::size_t> begin_;  // [blocks + 1] into parts_
+};
+
+/// Column bin of each of `keys` keys: bin b begins at floor(b * keys / bins).
+std::vector<std::int32_t> column_bins(std::int64_t keys, std::int64_t bins);
+
+}  // namespace sightline
+
+#endif  // SIGHTLINE_OBSERVE_SEGMENT_PARTS_H_
