@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <thread>
-#include <utility>
 
 #include "src/format/testing.h"
 
@@ -17,15 +16,9 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 TEST(MappedFile, ShowsTheBytes) {
   const TestDirectory directory;
-  const std::string content = "a\0b\xFF" + std::string(10'000, 'x');
-  MappedFile file(directory.put("f", content));
+  const std::string content = std::string("a\0b\xFF", 4) + std::string(10'000, 'x');
+  const MappedFile file(directory.put("f", content));
   EXPECT_EQ(text_of(file.bytes()), content);
-  MappedFile moved(std::move(file));
-  EXPECT_EQ(text_of(moved.bytes()), content);
-  EXPECT_TRUE(file.bytes().empty());
-  MappedFile other(directory.put("g", "other"));
-  other = std::move(moved);
-  EXPECT_EQ(text_of(other.bytes()), content);
 }
 
 TEST(MappedFile, OutlivesTheNameOfTheFile) {
@@ -92,8 +85,6 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   {
     AtomicFile file(path);
     file.write("new");
-    AtomicFile moved(std::move(file));
-    moved.write("er");
   }
   EXPECT_EQ(content_of(path), "old");
   EXPECT_EQ(directory.file_count(), 1u);
