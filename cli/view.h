@@ -34,6 +34,9 @@ std::string item_label(const engine::AxisItem& item, const Painter& painter);
 /// A share as whole per cent, right-aligned in `width` columns; blank under half a per cent. In two columns all of it
 /// reads 99.
 std::string percent(double share, int width);
+/// The same in three columns, where cells touch: 100 needs colours to be told from the cell before, and reads 99
+/// without.
+std::string percent_cell(double share, const Painter& painter);
 
 /// A map between the items of an axis, fetched in strips.
 Weights item_weights(const engine::Look& look, const engine::MapId& id, const engine::Axis& axis);
