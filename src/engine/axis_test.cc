@@ -1,5 +1,6 @@
 #include "src/engine/axis.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -69,7 +70,7 @@ TEST(FindItem, RefusesWhatIsNotThere) {
 
 TEST(FindItem, ListsOnlyAFewOfMany) {
   Axis many = axis({});
-  for (int i = 0; i < 100; ++i) many.push_back({"w" + std::to_string(i), i, i + 1, 0, 0, false});
+  for (int i = 0; i < 100; ++i) many.push_back({fmt::format("w{}", i), i, i + 1, 0, 0, false});
   const std::string message = refusal(many, "dog");
   EXPECT_LT(message.size(), 200u);
   EXPECT_TRUE(has(message, "...")) << message;

@@ -11,7 +11,7 @@
 namespace sightline::engine {
 namespace {
 
-constexpr std::int64_t kGridRows = 64;  // token rows of a tile in grid(): enough to fill the kernel's lanes
+constexpr std::int64_t kGridRows = 32;  // token rows of a tile in grid(): enough to fill the kernel's lanes
 
 // The part of a [heads, row width] array that belongs to one head.
 template <class T>

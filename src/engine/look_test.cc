@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sightline/error.h"
@@ -185,6 +186,26 @@ TEST(Look, AnyBlockOfAGridIsThatPartOfTheWhole) {
   EXPECT_EQ(look.grid({2, 1}, {}, words).weights.size(), 0u);
 }
 
+TEST(Look, GridsOfManyRowsGoThroughSeveralTiles) {
+  std::string text;
+  for (int i = 0; i < 9; ++i) text += i % 3 ? "the cat didn't " : "unhappiness, ";
+  const Look look = tiny().look(text);
+  const ReferenceMaps reference(look);
+  const std::size_t n = look.tokens().size();
+  ASSERT_GT(n, 40u);
+  const Axis pieces = look.axis(true, true);
+  const Grid grid = look.grid({2, 2}, pieces, pieces);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto w = reference.row({2, 2}, i, n);
+    for (std::size_t j = 0; j < n; ++j) {
+      EXPECT_NEAR(grid.at(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)), w[j], 1e-5);
+    }
+  }
+  Axis reversed(pieces.rbegin(), pieces.rend());  // items in any order
+  const Grid turned = look.grid({2, 2}, reversed, pieces);
+  for (std::int64_t j = 0; j < grid.cols; ++j) EXPECT_EQ(turned.at(0, j), grid.at(grid.rows - 1, j));
+}
+
 TEST(Look, RefusesMapsThatAreNotThere) {
   const Look look = tiny().look("the cat");
   for (const MapId& id : {MapId{0, 1}, MapId{3, 1}, MapId{1, 0}, MapId{1, 4}}) {
@@ -205,6 +226,20 @@ TEST(Look, IsTheSameWithOneThreadAndWithTwo) {
     EXPECT_TRUE(std::ranges::equal(one.observations(id).key_mass, two.observations(id).key_mass));
     EXPECT_EQ(one.grid(id, one.words(), one.words()).weights, two.grid(id, two.words(), two.words()).weights);
   }
+}
+
+TEST(Look, MayBeMadeByManyThreadsAtOnce) {
+  const Look alone = tiny().look(kTired);
+  std::vector<std::vector<float>> weights(4);
+  std::vector<std::thread> threads;
+  for (auto& of_thread : weights) {
+    threads.emplace_back([&of_thread] {
+      const Look look = tiny().look(kTired);
+      of_thread = look.grid({2, 3}, look.words(), look.words()).weights;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& of_thread : weights) EXPECT_EQ(of_thread, alone.grid({2, 3}, alone.words(), alone.words()).weights);
 }
 
 TEST(FindToken, PrefersWordsAndFallsBackToPieces) {

@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <string>
 #include <vector>
+
+#include "src/engine/testing.h"
+#include "src/format/json.h"
+#include "src/tokenizer/tokenizer.h"
 
 namespace sightline::engine {
 namespace {
@@ -137,6 +143,71 @@ TEST(DroppedText, IgnoresWhiteSpaceAndWhatWasCut) {
   EXPECT_TRUE(dropped_text("a \t b", std::vector{token(0, 1), token(4, 5)}, false).empty());
   EXPECT_TRUE(dropped_text("a b c", std::vector{token(0, 1)}, true).empty());
   EXPECT_EQ(dropped_text("a b c", std::vector{token(0, 1)}, false).size(), 2u);
+}
+
+// Four hundred texts in many scripts, with controls, emoji and accents: whatever they hold, tokens are dealt out to
+// words.
+class RealTexts : public ::testing::Test {
+ protected:
+  struct Case {
+    std::string text;
+    std::vector<LookToken> tokens;
+  };
+  RealTexts() {
+    const auto folder = testing::source_path("tests/data/conformance/tokenizers/wordpiece_minilm");
+    const auto tokenizer = tokenizer::Tokenizer::load(folder / "tokenizer.json");
+    std::ifstream file(folder / "cases.jsonl");
+    for (std::string line; std::getline(file, line);) {
+      Case& one = cases_.emplace_back(format::parse_json(line, "cases.jsonl")["text"].get<std::string>());
+      for (const tokenizer::Token& t : tokenizer.encode(one.text).tokens) {
+        one.tokens.push_back(token(t.begin, t.end, t.piece, t.special));
+      }
+    }
+  }
+  std::vector<Case> cases_;
+};
+
+TEST_F(RealTexts, GiveEveryTokenToOneWord) {
+  ASSERT_EQ(cases_.size(), 400u);
+  for (const auto& [text, tokens] : cases_) {
+    std::int64_t next = 0;
+    std::size_t byte = 0;
+    for (const AxisItem& word : words_of_tokens(text, tokens, false)) {
+      EXPECT_EQ(word.token_begin, next) << text;
+      EXPECT_GT(word.token_end, next) << text;
+      next = word.token_end;
+      if (word.special) continue;
+      EXPECT_GE(word.byte_begin, byte) << text;
+      EXPECT_EQ(word.label, text.substr(word.byte_begin, word.byte_end - word.byte_begin)) << text;
+      byte = word.byte_end;
+    }
+    EXPECT_EQ(next, static_cast<std::int64_t>(tokens.size())) << text;
+  }
+}
+
+TEST_F(RealTexts, SplitIntoWordsInOrderWithoutWhiteSpace) {
+  for (const auto& [text, tokens] : cases_) {
+    std::size_t byte = 0;
+    for (const auto& [begin, end] : split_words(text)) {
+      EXPECT_GE(begin, byte) << text;
+      EXPECT_GT(end, begin) << text;
+      EXPECT_EQ(text.substr(begin, end - begin).find_first_of(" \t\n\r"), std::string::npos) << text;
+      byte = end;
+    }
+  }
+}
+
+TEST_F(RealTexts, LoseNothingUnnoticed) {
+  // A visible word is either touched by a token or named as dropped.
+  for (const auto& [text, tokens] : cases_) {
+    const auto dropped = dropped_text(text, tokens, false);
+    for (const TextSpan& word : split_words(text)) {
+      const auto meets = [&](std::size_t begin, std::size_t end) { return begin < word.end && word.begin < end; };
+      const bool kept = std::ranges::any_of(tokens, [&](const auto& t) { return meets(t.byte_begin, t.byte_end); });
+      const bool named = std::ranges::any_of(dropped, [&](const auto& d) { return meets(d.byte_begin, d.byte_end); });
+      EXPECT_TRUE(kept || named) << text;
+    }
+  }
 }
 
 }  // namespace
