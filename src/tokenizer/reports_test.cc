@@ -1,0 +1,128 @@
+#include <filesystem>
+#include <fstream>
+
+#include "src/tokenizer/normalizer.h"
+#include "src/tokenizer/testing.h"
+
+// Faults that were reported of other tokenizers (family 7 of the cases), and llama.cpp's test strings.
+namespace sightline::tokenizer {
+namespace {
+
+const std::filesystem::path kRoot = SIGHTLINE_SOURCE_DIR;
+
+Json read_report(const std::string& id) {
+  std::ifstream file(kRoot / "tests/data/cases/reports.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    Json report = Json::parse(line);
+    if (report["id"] == id) return report;
+  }
+  throw std::runtime_error("no report " + id);
+}
+
+void expect_encodings(const Tokenizer& tokenizer, const Json& expected, bool add_special) {
+  ASSERT_FALSE(expected.empty());
+  for (const Json& encoding : expected) {
+    const std::string text = encoding["text"];
+    SCOPED_TRACE(encoding["text"].dump());
+    const Encoding got = tokenizer.encode(text, {.add_special = add_special});
+    EXPECT_EQ(encoding["tokens"], Json(pieces_of(got)));
+    EXPECT_EQ(encoding["ids"], Json(ids_of(got)));
+    EXPECT_EQ(encoding["offsets_chars"], Json(char_offsets(got, text)));
+  }
+}
+
+class WordPieceReport : public testing::TestWithParam<const char*> {};
+
+// R7-01 accents, R7-03 characters that vanish, R7-05 words of which a part is unknown.
+TEST_P(WordPieceReport, IsRight) {
+  const Json report = read_report(GetParam());
+  expect_encodings(parse(report["case"]["tokenizer_json"]), report["expected"]["encodings"],
+                   report["case"]["add_special_tokens"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Family7, WordPieceReport, testing::Values("R7-01", "R7-03", "R7-05"));
+
+TEST(Report, R7_01_WithTheVocabularyOfBert) {
+  const Tokenizer tokenizer =
+      Tokenizer::load(kRoot / "tests/data/conformance/tokenizers/wordpiece_minilm/tokenizer.json");
+  const Json expected = read_report("R7-01")["expected"]["ids_with_bert_base_uncased_vocabulary"];
+  ASSERT_EQ(expected.size(), 5u);
+  for (const auto& [text, ids] : expected.items()) {
+    EXPECT_EQ(Json(ids_of(tokenizer.encode(text, {.add_special = false}))), ids) << text;
+  }
+}
+
+// The case is about added tokens; its model, BPE without merges, is WordPiece over single characters.
+TEST(Report, R7_14_AddedTokensBesideText) {
+  const Json report = read_report("R7-14");
+  Json file = report["case"]["tokenizer_json"];
+  file["model"] = {{"type", "WordPiece"},
+                   {"unk_token", "a"},
+                   {"continuing_subword_prefix", ""},
+                   {"max_input_chars_per_word", 100},
+                   {"vocab", file["model"]["vocab"]}};
+  expect_encodings(parse(file), report["expected"]["encodings"], true);
+}
+
+TEST(Report, R7_16_TextWithoutWords) {
+  const Json report = read_report("R7-16");
+  const Tokenizer tokenizer = parse(report["case"]["wordpiece"]);
+  const Json& texts = report["case"]["texts"];
+  ASSERT_EQ(texts.size(), 4u);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string text = texts[i];
+    EXPECT_EQ(report["expected"]["wordpiece_with_special"][i], Json(pieces_of(tokenizer.encode(text))));
+    EXPECT_EQ(report["expected"]["wordpiece_without"][i],
+              Json(pieces_of(tokenizer.encode(text, {.add_special = false}))));
+  }
+}
+
+TEST(Report, R7_17_PaddingAndTruncationOfTheFileDoNotAct) {
+  const Json report = read_report("R7-17");
+  const Tokenizer tokenizer = parse(report["case"]["tokenizer_json"]);
+  const Encoding encoding = tokenizer.encode(report["case"]["text"].get<std::string>());
+  EXPECT_EQ(report["expected"]["default"]["tokens"], Json(pieces_of(encoding)));
+  EXPECT_EQ(report["expected"]["default"]["ids"], Json(ids_of(encoding)));
+  EXPECT_EQ(tokenizer.file_padding(), 8u);
+  EXPECT_EQ(tokenizer.file_truncation(), 8u);
+  EXPECT_EQ(tokenizer.encode("hello world hello world hello world hello").tokens.size(), 9u);
+}
+
+TEST(Report, R7_18_NormalForms) {
+  const Json report = read_report("R7-18");
+  const Json& json = report["case"]["tokenizer_json"]["normalizer"];
+  const Normalizer normalizer = make_normalizer(JsonObject(json, "tokenizer.json", "normalizer"));
+  const Json& texts = report["case"]["texts"];
+  ASSERT_EQ(texts.size(), 6u);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    NormalizedString text(texts[i].get<std::string>());
+    normalizer(text);
+    EXPECT_EQ(report["expected"]["nfc_strings"][i], to_utf8(text.chars()));
+  }
+}
+
+// The vocabulary of bge is that of MiniLM; llama.cpp's strings come with the ids of the Hugging Face tokenizer.
+TEST(LlamaCpp, TestStringsOfBertBge) {
+  const std::filesystem::path folder = kRoot / "../shared/data/tokenizers/llama.cpp-vocab";
+  std::ifstream input(folder / "ggml-vocab-bert-bge.gguf.inp", std::ios::binary);
+  std::ifstream output(folder / "ggml-vocab-bert-bge.gguf.out");
+  if (!input || !output) GTEST_SKIP() << folder << " is not there";
+  const Tokenizer tokenizer =
+      Tokenizer::load(kRoot / "tests/data/conformance/tokenizers/wordpiece_minilm/tokenizer.json");
+  const std::string texts{std::istreambuf_iterator<char>(input), {}};
+  const std::string separator = "\n__ggml_vocab_test__\n";
+  std::size_t count = 0;
+  for (std::size_t begin = 0, end; begin <= texts.size(); begin = end + separator.size(), ++count) {
+    end = std::min(texts.find(separator, begin), texts.size());
+    std::string ids, line;
+    for (const std::int32_t id : ids_of(tokenizer.encode(texts.substr(begin, end - begin), {.add_special = false}))) {
+      ids += " " + std::to_string(id);
+    }
+    std::getline(output, line);
+    EXPECT_EQ(ids, line) << "string " << count;
+  }
+  EXPECT_EQ(count, 47u);
+}
+
+}  // namespace
+}  // namespace sightline::tokenizer
