@@ -16,7 +16,7 @@
 namespace sightline::cli {
 namespace {
 
-constexpr int kLongestKey = 14, kBar = 12;
+constexpr int kLongestKey = 12, kBar = 12;
 
 class ExplainView {
  public:
@@ -29,9 +29,9 @@ class ExplainView {
   }
 
   void add() {
-    painter_.accent(fmt::format("\"{}\" (token {} of {}) in layer {}, head {}", labels_[token()], token() + 1,
-                                axis_.size(), steps_.map.layer, steps_.map.head));
-    painter_.text(steps_.scaled ? "" : ", scores not divided").newline();
+    const std::string where = fmt::format("\"{}\" (token {} of {}) in layer {}, head {}", labels_[token()], token() + 1,
+                                          axis_.size(), steps_.map.layer, steps_.map.head);
+    painter_.paragraph({{Ink::accent, where}, {Ink::plain, steps_.scaled ? "" : ", scores not divided"}});
     add_vector(fmt::format("query: {} numbers", steps_.query.size()), steps_.query);
     painter_.newline();
     add_table();
@@ -39,10 +39,8 @@ class ExplainView {
                steps_.output);
     painter_.newline();
     add_peaks();
-    painter_
-        .text(fmt::format("largest difference from the fused kernel: {:.1e} in a weight, {:.1e} in the sum",
-                          steps_.weight_difference, steps_.output_difference))
-        .newline();
+    say(fmt::format("largest difference from the fused kernel: {:.1e} in a weight, {:.1e} in the sum",
+                    steps_.weight_difference, steps_.output_difference));
   }
 
  private:
@@ -145,13 +143,14 @@ class ExplainView {
   }
 
   void add_peaks() {
-    const auto say = [&](std::string_view how, const engine::Peak& peak) {
-      painter_.text(fmt::format("{}: largest weight {:.4f}, entropy {:.3f} nats", how, peak.max_weight, peak.entropy))
-          .newline();
+    const auto peak_line = [](std::string_view how, const engine::Peak& peak) {
+      return fmt::format("{}: largest weight {:.4f}, entropy {:.3f} nats", how, peak.max_weight, peak.entropy);
     };
-    say(fmt::format("divided by {}", root()), steps_.with_scale);
-    say("not divided", steps_.without_scale);
+    say(peak_line(fmt::format("divided by {}", root()), steps_.with_scale));
+    say(peak_line("not divided", steps_.without_scale));
   }
+
+  void say(const std::string& sentence) { painter_.paragraph({{Ink::plain, sentence}}); }
 
   Painter& painter_;
   engine::Axis axis_;

@@ -30,7 +30,7 @@ Measure share_measure(std::string title, float MapSummary::*share) {
 }
 
 Measure entropy_measure() {
-  return {"entropy, % of an even look", [](const MapSummary& s) { return s.entropy_normalised; },
+  return {"entropy, % of even", [](const MapSummary& s) { return s.entropy_normalised; },
           [](const MapSummary& s) { return 100.0 * s.entropy_normalised; }};
 }
 
@@ -39,7 +39,7 @@ Measure distance_measure(const engine::Look& look) {
   double farthest = 1;
   for (const engine::MapId& id : look.maps())
     farthest = std::max(farthest, static_cast<double>(look.summary(id).distance));
-  return {"mean distance, in tokens", [farthest](const MapSummary& s) { return s.distance / farthest; },
+  return {"mean distance, tokens", [farthest](const MapSummary& s) { return s.distance / farthest; },
           [](const MapSummary& s) { return static_cast<double>(s.distance); }};
 }
 
@@ -47,25 +47,28 @@ Measure distance_measure(const engine::Look& look) {
 std::array<Measure, 6> measures(const engine::Look& look) {
   return {entropy_measure(),
           distance_measure(look),
-          share_measure("on special tokens, %", &MapSummary::special_share),
-          share_measure("on the same token, %", &MapSummary::same_share),
-          share_measure("on the previous token, %", &MapSummary::previous_share),
-          share_measure("on the next token, %", &MapSummary::next_share)};
+          share_measure("% on special tokens", &MapSummary::special_share),
+          share_measure("% on same token", &MapSummary::same_share),
+          share_measure("% on previous token", &MapSummary::previous_share),
+          share_measure("% on next token", &MapSummary::next_share)};
 }
 
-constexpr int kLabelWidth = 3;  // "12 "
+constexpr int kLabelWidth = 3;   // "12 "
+constexpr int kTitleWidth = 21;  // the longest
 
 struct Layout {
   int cell = 3;    // columns a head
   int across = 2;  // grids side by side
   int heads = 0;   // heads in one band of grids: all, unless there are more than columns
-  int grid_width() const { return kLabelWidth + cell * heads; }
+  int grid_width() const { return std::max(kTitleWidth, kLabelWidth + cell * heads); }
 };
 
 // Prefers digits with a space between, then two grids side by side; touching digits need colours to be told apart.
 Layout choose_layout(const Painter& painter, int layers, int heads) {
   const int width = painter.terminal().width;
-  const auto fits = [&](int cell, int across) { return across * (kLabelWidth + cell * heads) + across - 1 <= width; };
+  const auto fits = [&](int cell, int across) {
+    return (Layout{cell, across, heads}.grid_width() + 1) * across - 1 <= width;
+  };
   if (fits(3, 3)) return {3, 3, heads};
   if (fits(3, 2)) return {3, 2, heads};
   if (painter.coloured() && fits(2, 2)) return {2, 2, heads};
@@ -128,7 +131,7 @@ class HeadTable {
       const engine::MapId id{layer, head};
       add_cell(measure, look_.summary(id), id == marked_);
     }
-    painter_.spaces(layout_.cell * (layout_.heads - (last_head(first_head) - first_head)));
+    painter_.spaces(layout_.grid_width() - kLabelWidth - layout_.cell * (last_head(first_head) - first_head));
   }
 
   void add_cell(const Measure& measure, const MapSummary& summary, bool marked) {

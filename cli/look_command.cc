@@ -21,11 +21,11 @@ std::string plural(std::size_t count, std::string_view one) {
 void add_model_line(Painter& painter, const engine::Look& look) {
   std::size_t special = 0;
   for (const engine::LookToken& token : look.tokens()) special += token.special;
-  painter.bold(displayable(look.model().name, painter.terminal().utf8));
-  painter.text(fmt::format(": {} layers {} {} heads; {} and {} special tokens, read as {}", look.layers(),
-                           painter.glyph("×", "x"), look.heads(), plural(look.words().size() - special, "word"),
-                           special, plural(look.tokens().size(), "token")));
-  painter.newline().newline();
+  const std::string facts = fmt::format(
+      ": {} layers {} {} heads; {} and {} special tokens, read as {}", look.layers(), painter.glyph("×", "x"),
+      look.heads(), plural(look.words().size() - special, "word"), special, plural(look.tokens().size(), "token"));
+  painter.paragraph({{Ink::bold, displayable(look.model().name, painter.terminal().utf8)}, {Ink::plain, facts}})
+      .newline();
 }
 
 void add_heads(Painter& painter, const engine::Look& look, const engine::MapId& map) {
@@ -45,10 +45,10 @@ void add_set_aside(Painter& painter, const engine::Look& look, const engine::Map
 
 void add_map(Painter& painter, const engine::Look& look, const engine::MapId& map, const Options& options) {
   const engine::Axis axis = chosen_axis(look, options);
-  painter.accent(fmt::format("Layer {}, head {}", map.layer, map.head));
-  painter.text(": row looks at column");
-  if (!options.layer || !options.head) painter.text(" (the sharpest with special tokens set aside)");
-  painter.newline();
+  const bool chosen = options.layer && options.head;
+  painter.paragraph({{Ink::accent, fmt::format("Layer {}, head {}", map.layer, map.head)},
+                     {Ink::plain, ": row looks at column"},
+                     {Ink::plain, chosen ? "" : " (the sharpest, special tokens set aside)"}});
   add_matrix(painter, axis, item_weights(look, map, axis), unit_name(options));
   if (options.no_special) add_set_aside(painter, look, map, axis);
 }

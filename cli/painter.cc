@@ -112,20 +112,41 @@ Painter& Painter::accent(std::string_view heading) {
   return *this;
 }
 
-Painter& Painter::note(std::string_view sentence) {
-  std::string line;
-  while (!sentence.empty()) {
-    const std::size_t space = std::min(sentence.find(' '), sentence.size());
-    const std::string_view word = sentence.substr(0, space);
-    if (!line.empty() && display_width(line) + 1 + display_width(word) > terminal_.width) {
-      soft(line).newline();
-      line.clear();
-    }
-    line += line.empty() ? "" : " ";
-    line += word;
-    sentence.remove_prefix(std::min(space + 1, sentence.size()));
+Painter& Painter::put(Ink ink, std::string_view content) {
+  switch (ink) {
+    case Ink::bold:
+      return bold(content);
+    case Ink::soft:
+      return soft(content);
+    case Ink::accent:
+      return accent(content);
+    case Ink::plain:
+      break;
   }
-  return soft(line).newline();
+  return text(content);
+}
+
+Painter& Painter::paragraph(std::initializer_list<Run> runs) {
+  int used = 0;
+  for (const Run& run : runs) {
+    std::string line;
+    std::string_view rest = run.text;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(' ', 1), rest.size());  // a word with the space before it
+      const std::string_view word = rest.substr(0, end);
+      if (used > 0 && used + display_width(word) > terminal_.width) {
+        put(run.ink, line).newline();
+        line = word.substr(word.find_first_not_of(' '));
+        used = display_width(line);
+      } else {
+        line += word;
+        used += display_width(word);
+      }
+      rest.remove_prefix(end);
+    }
+    put(run.ink, line);
+  }
+  return newline();
 }
 
 Painter& Painter::spaces(int columns) {

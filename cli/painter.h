@@ -1,12 +1,22 @@
 #ifndef SIGHTLINE_CLI_PAINTER_H_
 #define SIGHTLINE_CLI_PAINTER_H_
 
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
 #include "cli/terminal.h"
 
 namespace sightline::cli {
+
+enum class Ink : std::uint8_t { plain, bold, soft, accent };
+
+/// Text in one ink.
+struct Run {
+  Ink ink = Ink::plain;
+  std::string text;
+};
 
 /// Builds text for a terminal, coloured as far as it can be. Text given to it must be displayable already.
 class Painter {
@@ -16,11 +26,15 @@ class Painter {
   const Terminal& terminal() const { return terminal_; }
   bool coloured() const { return terminal_.colours != ColourDepth::none; }
 
+  Painter& put(Ink ink, std::string_view content);
   Painter& text(std::string_view plain);
   Painter& bold(std::string_view strong);
   Painter& soft(std::string_view secondary);  // quieter than plain
   Painter& accent(std::string_view heading);  // the colour of headings and marks
-  Painter& note(std::string_view sentence);   // soft, on lines of its own, broken between words to fit the width
+  /// Runs of text one after the other, on lines of their own, broken between words to fit the width.
+  Painter& paragraph(std::initializer_list<Run> runs);
+  Painter& note(std::string_view sentence) { return paragraph({{Ink::soft, std::string(sentence)}}); }
+
   Painter& spaces(int columns);
   Painter& newline();  // without spaces at the end of the line
 

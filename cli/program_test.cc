@@ -62,7 +62,8 @@ TEST(Look, ShowsModelTableMatrixAndCaveat) {
   EXPECT_TRUE(
       contains(outcome.output, "tiny-bert: 2 layers × 3 heads; 12 words and 2 special tokens, read as 16 tokens"))
       << outcome.output;
-  for (const char* part : {"entropy", "distance", "special", "previous", "same", "next", "because"}) {
+  for (const char* part :
+       {"entropy, % of even", "mean distance, tokens", "special", "previous", "same", "next", "because"}) {
     EXPECT_TRUE(contains(outcome.output, part)) << part;
   }
   EXPECT_EQ(lines_of(outcome.output).back().substr(lines_of(outcome.output).back().find("Att")), kCaveat);

@@ -46,10 +46,9 @@ class TokenView {
   }
 
   void add() {
-    painter_.accent(fmt::format("Where \"{}\" looks", label(item_)));
-    painter_
-        .text(fmt::format(": in each head its top {} of {} {}, in % of the row's weight", top_, axis_.size(), unit_))
-        .newline();
+    painter_.paragraph({{Ink::accent, fmt::format("Where \"{}\" looks", label(item_))},
+                        {Ink::plain, fmt::format(": in each head its top {} of {} {}, in % of the row's weight", top_,
+                                                 axis_.size(), unit_)}});
     if (rows_.size() > 1) add_strongest();
     choose_columns();
     for (std::size_t begin = 0; begin < rows_.size();) {

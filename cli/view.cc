@@ -101,6 +101,9 @@ Weights item_weights(const engine::Look& look, const engine::MapId& id, const en
   return {count, count, std::move(read)};
 }
 
-void add_caveat(Painter& painter) { painter.accent(painter.glyph("◢", "*")).text(" ").text(engine::kCaveat).newline(); }
+void add_caveat(Painter& painter) {
+  painter.paragraph(
+      {{Ink::accent, std::string(painter.glyph("◢", "*"))}, {Ink::plain, fmt::format(" {}", engine::kCaveat)}});
+}
 
 }  // namespace sightline::cli
