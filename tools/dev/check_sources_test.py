@@ -72,13 +72,33 @@ class CheckSources(unittest.TestCase):
 
     def test_missing_file(self):
         self.assert_one_breach(
-            "cli/main.cc", '#include "src/cpu/gone.h"\n', 'cli/main.cc:1: includes "src/cpu/gone.h", which does not exist'
+            "cli/main.cc",
+            '#include "src/cpu/gone.h"\n',
+            'cli/main.cc:1: includes "src/cpu/gone.h", which does not exist',
         )
 
     def test_long_file(self):
         self.assert_one_breach(
             "src/cpu/long.cc", "\n" * 501, "src/cpu/long.cc:501: is 501 lines long; 500 is the limit"
         )
+
+    def test_long_function(self):
+        body = '  call("}");  // }\n' * 80
+        self.assert_one_breach(
+            "src/cpu/long.cc",
+            f"#include <cmath>\nnamespace a {{\nstruct B {{\n}};\nint f(int a,\n      int b) {{\n{body}}}\n}}\n",
+            "src/cpu/long.cc:5: is a function of 83 lines; 80 is the limit",
+        )
+        self.assert_one_breach(
+            "tools/long.py",
+            "def f():\n" + "    call()\n" * 80,
+            "tools/long.py:1: is a function of 81 lines; 80 is the limit",
+        )
+
+    def test_long_blocks_that_are_no_functions(self):
+        lines = "  1,\n" * 90
+        code = f"namespace a {{\nconstexpr int kTable[] = {{\n{lines}}};\nenum class B {{\n{lines}}};\n}}\n"
+        self.assertEqual(check(CLEAN | {"src/cpu/table.cc": code}), (0, []))
 
     def test_unfinished_work(self):
         word = "TO" + "DO"

@@ -14,8 +14,8 @@ import sys
 
 # Ends the process, or writes to a stream of the caller's. snprintf and the like write to memory, and may stay.
 FORBIDDEN = re.compile(
-    r"^(abort|_?_?exit|_Exit|quick_exit|v?f?printf(_chk)?|__v?f?printf_chk|puts|fputs|putchar|putc|fputc|perror|stdout|stderr"
-    r"|std::(terminate\(\)|c(out|err|log)|wc(out|err|log)|print.*|basic_ostream.*c(out|err)))$"
+    r"^(abort|_?_?exit|_Exit|quick_exit|v?f?printf(_chk)?|__v?f?printf_chk|puts|fputs|putchar|putc|fputc"
+    r"|perror|stdout|stderr|std::(terminate\(\)|c(out|err|log)|wc(out|err|log)|print.*|basic_ostream.*c(out|err)))$"
 )
 # Code that the compiler adds on its own: leaving a noexcept function by an exception.
 ADDED_BY_COMPILER = {"std::terminate()"}
