@@ -334,6 +334,18 @@ TEST(SafetensorsWriter, WritesAFileWithoutTensors) {
   EXPECT_EQ(content_of(directory / "out"), std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
 }
 
+TEST(SafetensorsWriter, PadsTheHeaderNoMoreThanItMust) {
+  const TestDirectory directory;
+  for (std::size_t size = 0; size < 16; ++size) {
+    SafetensorsWriter writer(directory / "out", {{"m", std::string(size, 'x')}});
+    writer.finish();
+    const std::string bytes = content_of(directory / "out");
+    const std::size_t unpadded = std::string_view(R"({"__metadata__":{"m":""}})").size() + size;
+    EXPECT_EQ(bytes.size(), 8 + (unpadded + 7) / 8 * 8);
+    EXPECT_EQ(SafetensorsFile::open(directory / "out").metadata().at("m").size(), size);
+  }
+}
+
 TEST(SafetensorsWriter, RefusesWhatWasNotDeclared) {
   const TestDirectory directory;
   const auto path = directory / "out";
