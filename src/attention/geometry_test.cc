@@ -1,0 +1,140 @@
+#include "src/attention/geometry.h"
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "sightline/error.h"
+
+namespace sightline {
+namespace {
+
+// q [2, 4, 3, 8], k and v [2, 2, 5, 8] and [2, 2, 5, 6].
+struct Fixture {
+  std::vector<float> numbers = std::vector<float>(2 * 4 * 5 * 8);
+  std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(2 * 4 * 5 * 8);
+  AttentionProblem problem;
+
+  Fixture() {
+    const float* data = numbers.data();
+    problem.q = dense_view(data, {2, 4, 3, 8});
+    problem.k = dense_view(data, {2, 2, 5, 8});
+    problem.v = dense_view(data, {2, 2, 5, 6});
+  }
+  TensorView mask(std::array<std::int64_t, 4> shape) const {
+    return {bytes.data(), DType::boolean, shape, dense_strides(shape)};
+  }
+};
+
+std::string refusal(const std::function<void(Fixture&)>& change) {
+  Fixture fixture;
+  change(fixture);
+  try {
+    validate(fixture.problem);
+  } catch (const BadArgument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Geometry, FillsInDefaults) {
+  const Fixture fixture;
+  const Geometry g = validate(fixture.problem);
+  EXPECT_EQ(g.width, 8);
+  EXPECT_EQ(g.value_width, 6);
+  EXPECT_EQ(g.scale, static_cast<float>(1 / std::sqrt(8.0)));
+  EXPECT_EQ(g.kv_head(0), 0);
+  EXPECT_EQ(g.kv_head(1), 0);
+  EXPECT_EQ(g.kv_head(2), 1);
+  ASSERT_EQ(g.sequences.size(), 2u);
+  EXPECT_EQ(g.sequences[0].key_count, 5);
+  EXPECT_EQ(g.sequences[0].query_position, 2);  // bottom right: the last query at the last key
+}
+
+TEST(Geometry, AlignsQueriesWithKeysInUse) {
+  Fixture fixture;
+  const SequenceSpan spans[] = {{.key_count = 4, .key_position = 10}, {.query_position = 7}};
+  fixture.problem.sequences = spans;
+  EXPECT_EQ(validate(fixture.problem).sequences[0].query_position, 11);
+  EXPECT_EQ(validate(fixture.problem).sequences[1].query_position, 7);
+  fixture.problem.alignment = Alignment::top_left;
+  EXPECT_EQ(validate(fixture.problem).sequences[0].query_position, 10);
+}
+
+TEST(Geometry, NamesWhatIsNotSupported) {
+  const float value = 1;
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.window_left = 3; }), "not supported: sliding window");
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.window_right = 0; }), "not supported: sliding window");
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.softcap = 30; }), "not supported: softcap");
+  EXPECT_EQ(refusal([&](Fixture& f) { f.problem.alibi_slopes = {&value, 1}; }), "not supported: ALiBi");
+  EXPECT_EQ(refusal([&](Fixture& f) { f.problem.sinks = {&value, 1}; }), "not supported: attention sinks");
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.k.dtype = DType::bf16; }), "not supported: k in BF16");
+  EXPECT_EQ(refusal([](Fixture& f) {
+              f.problem.mask = f.mask({1, 1, 1, 5}), f.problem.mask.dtype = DType::f32;
+            }),
+            "not supported: a mask that is not boolean");
+}
+
+TEST(Geometry, RefusesShapesThatDoNotFit) {
+  const std::vector<std::function<void(Fixture&)>> faults = {
+      [](Fixture& f) { f.problem.q.shape[0] = 1; },
+      [](Fixture& f) { f.problem.q.shape[1] = 3; },
+      [](Fixture& f) { f.problem.k.shape[1] = f.problem.v.shape[1] = 0; },
+      [](Fixture& f) { f.problem.v.shape[2] = 4; },
+      [](Fixture& f) { f.problem.q.shape[3] = 7; },
+      [](Fixture& f) { f.problem.v.shape[3] = 0; },
+      [](Fixture& f) { f.problem.q.shape[3] = f.problem.k.shape[3] = 1025; },
+      [](Fixture& f) { f.problem.q.shape[2] = -1; },
+      [](Fixture& f) { f.problem.v.data = nullptr; },
+      [](Fixture& f) {
+        f.problem.mask = f.mask({1, 1, 2, 5});
+      },
+      [](Fixture& f) {
+        f.problem.mask = f.mask({1, 2, 1, 5});
+      },
+      [](Fixture& f) { f.problem.scale = INFINITY; },
+  };
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const std::string message = refusal(faults[i]);
+    EXPECT_NE(message, "accepted") << "fault " << i;
+    EXPECT_EQ(message.find("not supported"), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  }
+}
+
+TEST(Geometry, RefusesSequencesOutsideTheTensors) {
+  const SequenceSpan too_long[] = {{.key_count = 6}, {}};
+  const SequenceSpan negative[] = {{.key_position = -1}, {}};
+  const SequenceSpan only_one[] = {{}};
+  EXPECT_NE(refusal([&](Fixture& f) { f.problem.sequences = too_long; }), "accepted");
+  EXPECT_NE(refusal([&](Fixture& f) { f.problem.sequences = negative; }), "accepted");
+  EXPECT_NE(refusal([&](Fixture& f) { f.problem.sequences = only_one; }), "accepted");
+}
+
+TEST(Geometry, RefusesObservationsThatCannotBe) {
+  const Fixture fixture;
+  const Geometry g = validate(fixture.problem);
+  float out = 0;
+  std::int32_t index = 0;
+  const std::int32_t bad_segments[] = {0, 1, 2, 0, 0};
+  const std::int64_t bad_row[] = {3};
+  const std::vector<Observations> faults = {
+      {.top_k = 65, .topk_index = &index},
+      {.top_k = 0, .topk_weight = &out},
+      {.offset_mass = &out},
+      {.key_mass = &out, .mass_row_begin = 2, .mass_row_end = 1},
+      {.segment_of_key = bad_segments, .segments = 2, .segment_mass = &out},
+      {.segment_of_key = std::span(bad_segments).first(4), .segments = 3, .segment_mass = &out},
+      {.overview_rows = 4, .overview_cols = 1, .overview = &out},
+      {.overview_rows = 0, .overview_cols = 1, .overview = &out},
+      {.rows = bad_row, .row_weights = &out},
+  };
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    EXPECT_THROW(validate_observations(g, faults[i]), BadArgument) << "fault " << i;
+  }
+}
+
+}  // namespace
+}  // namespace sightline
