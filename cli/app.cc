@@ -161,6 +161,7 @@ int guarded(CLI::App& app, const Options& options, int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return fail("out of memory", kFailure);
   } catch (const std::exception& error) {
+    if (interrupting_signal()) return 128 + interrupting_signal();
     return fail(error.what(), kFailure);
   }
 }

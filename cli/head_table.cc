@@ -34,13 +34,16 @@ Measure entropy_measure() {
           [](const MapSummary& s) { return 100.0 * s.entropy_normalised; }};
 }
 
-// Distance has no natural whole: the head that looks farthest has the full colour.
+// Distance has no natural whole: the head that looks farthest has the full colour. In long texts it is told in tens or
+// hundreds, so that two digits do.
 Measure distance_measure(const engine::Look& look) {
-  double farthest = 1;
+  double farthest = 1, unit = 1;
   for (const engine::MapId& id : look.maps())
     farthest = std::max(farthest, static_cast<double>(look.summary(id).distance));
-  return {"mean distance, tokens", [farthest](const MapSummary& s) { return s.distance / farthest; },
-          [](const MapSummary& s) { return static_cast<double>(s.distance); }};
+  while (farthest / unit > 99) unit *= 10;
+  return {unit == 1 ? "mean distance, tokens" : fmt::format("mean distance / {:g}", unit),
+          [farthest](const MapSummary& s) { return s.distance / farthest; },
+          [unit](const MapSummary& s) { return s.distance / unit; }};
 }
 
 // The order puts what belongs together side by side.

@@ -12,7 +12,7 @@ volatile std::sig_atomic_t writing = 0;
 volatile std::sig_atomic_t arrived = 0;
 
 void on_signal(int signal) {
-  if (!writing) _exit(128 + signal);
+  if (!writing || arrived) _exit(128 + signal);  // at once when asked twice
   arrived = signal;
 }
 
@@ -25,13 +25,14 @@ void install_interrupts() {
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;  // nohup, background jobs
     action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;
     sigaction(signal, &action, nullptr);
   }
 }
 
 WritingScope::WritingScope() { writing = 1; }
 WritingScope::~WritingScope() { writing = 0; }
+
+int interrupting_signal() { return arrived; }
 
 void check_interrupt() {
   if (arrived) throw Interrupted{arrived};

@@ -21,7 +21,9 @@ class WritingScope {
   WritingScope& operator=(const WritingScope&) = delete;
 };
 
-/// Throws Interrupted if a signal has come.
+/// The signal that waits, or 0. A system call that it broke off may have failed for no other reason.
+int interrupting_signal();
+/// Throws Interrupted if a signal waits.
 void check_interrupt();
 
 }  // namespace sightline::cli

@@ -35,14 +35,6 @@ void add_heads(Painter& painter, const engine::Look& look, const engine::MapId& 
   painter.newline();
 }
 
-// What --no-special sets aside, so that nothing disappears unsaid.
-void add_set_aside(Painter& painter, const engine::Look& look, const engine::MapId& map, const engine::Axis& axis) {
-  double sum = 0;
-  for (const engine::AxisItem& row : axis) sum += look.special_share(map, row);
-  painter.note(fmt::format("set aside, not redistributed: {:.0f} % of the weight, on special tokens",
-                           100 * sum / static_cast<double>(axis.size())));
-}
-
 void add_map(Painter& painter, const engine::Look& look, const engine::MapId& map, const Options& options) {
   const engine::Axis axis = chosen_axis(look, options);
   const bool chosen = options.layer && options.head;
@@ -50,7 +42,7 @@ void add_map(Painter& painter, const engine::Look& look, const engine::MapId& ma
                      {Ink::plain, ": row looks at column"},
                      {Ink::plain, chosen ? "" : " (the sharpest, special tokens set aside)"}});
   add_matrix(painter, axis, item_weights(look, map, axis), unit_name(options));
-  if (options.no_special) add_set_aside(painter, look, map, axis);
+  for (const std::string& note : axis_notes(look, axis, options, map)) painter.note(note);
 }
 
 engine::ReportOptions report_options(const Options& options, const engine::MapId& map) {

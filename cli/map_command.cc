@@ -26,17 +26,13 @@ FileKind kind_of(const std::string& path) {
   throw UsageError(fmt::format("{}: a map is written as .png, .svg or .npy: name the file so", path));
 }
 
-std::string context_line(const engine::Look& look, const Options& options) {
-  return (options.no_special ? "Special tokens set aside, nothing redistributed. " : "") +
-         displayable(look.model().name, true) + ".";
-}
-
 MapSheet one_map(const engine::Look& look, const engine::MapId& id, const Options& options) {
   MapSheet sheet;
   sheet.title = fmt::format("Layer {}, head {}", id.layer, id.head);
-  sheet.subtitle = context_line(look, options);
+  sheet.model = displayable(look.model().name, true);
   sheet.unit = unit_name(options);
   const engine::Axis axis = chosen_axis(look, options);
+  sheet.notes = axis_notes(look, axis, options, id);
   for (const engine::AxisItem& item : axis) sheet.rows.push_back({displayable(item.label, true), item.special});
   sheet.cols = sheet.rows;
   sheet.weights = item_weights(look, id, axis);
@@ -47,7 +43,9 @@ HeadSheet all_maps(const engine::Look& look, const Options& options) {
   HeadSheet sheet;
   const engine::Axis axis = chosen_axis(look, options);
   sheet.title = fmt::format("{} layers × {} heads", look.layers(), look.heads());
-  sheet.subtitle = fmt::format("{} {}. {}", axis.size(), unit_name(options), context_line(look, options));
+  sheet.model = displayable(look.model().name, true);
+  sheet.unit = unit_name(options);
+  sheet.notes = axis_notes(look, axis, options, std::nullopt);
   sheet.layers = look.layers();
   sheet.heads = look.heads();
   for (const engine::MapId& id : look.maps()) {

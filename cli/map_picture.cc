@@ -61,7 +61,7 @@ class MapDrawing {
         layout_(choose_sizes(weights_)) {}
 
   Picture draw() {
-    const std::int64_t header = add_header(picture_, sheet_.title, subtitle());
+    const std::int64_t header = add_header(picture_, sheet_.title, lines());
     layout_.left = kMargin + reach(sheet_.rows) + 16;
     layout_.top = header + static_cast<std::int64_t>(reach(sheet_.cols) * 0.72) + 64;
     const std::int64_t right = layout_.left + weights_.cols * layout_.cell,
@@ -77,11 +77,13 @@ class MapDrawing {
   }
 
  private:
-  std::string subtitle() const {
+  std::vector<std::string> lines() const {
     const std::string exact =
         factor_ == 1 ? "every weight exact" : fmt::format("each pixel the mean of {0} × {0} weights", factor_);
-    return fmt::format("Row looks at column: {} × {} {}, {}. {}", sheet_.weights.rows, sheet_.weights.cols, sheet_.unit,
-                       exact, sheet_.subtitle);
+    std::vector<std::string> all = {fmt::format("{}: row looks at column, {} × {} {}, {}", sheet_.model,
+                                                sheet_.weights.rows, sheet_.weights.cols, sheet_.unit, exact)};
+    all.insert(all.end(), sheet_.notes.begin(), sheet_.notes.end());
+    return all;
   }
 
   // Pixels that the longest label of an axis needs.

@@ -18,9 +18,10 @@ struct AxisLabel {
 
 /// One labelled map: its size decides whether cells hold numbers, whether every item is named, and the scale.
 struct MapSheet {
-  std::string title;     // "Layer 4, head 2"
-  std::string subtitle;  // what is set aside, which model; the size and how exact it is are added
-  std::string unit;      // "words"
+  std::string title;               // "Layer 4, head 2"
+  std::string model;               // begins the line below, which goes on with the map's size and how exact it is
+  std::string unit;                // "words"
+  std::vector<std::string> notes;  // lines of their own: what is merged, what is set aside
   std::vector<AxisLabel> rows, cols;
   Weights weights;
 };
@@ -35,7 +36,9 @@ struct SheetTile {
 };
 /// All heads, a row a layer.
 struct HeadSheet {
-  std::string title, subtitle;
+  std::string title, model;
+  std::string unit;
+  std::vector<std::string> notes;
   std::int64_t layers = 0, heads = 0;
   std::vector<SheetTile> tiles;  // [layers, heads]
 };

@@ -26,10 +26,7 @@ const format::Palette& colours() { return format::palette(Theme::light); }
 std::vector<double> legend_ticks(const Scale& scale) {
   if (!scale.long_text()) return {0, 0.05, 0.2, 0.5, 1};
   std::vector<double> ticks;
-  for (double weight = 1; weight > 1e-12; weight /= 10) {
-    if (scale.place(weight) > 0 && scale.place(weight) < 1) ticks.push_back(weight);
-  }
-  if (ticks.empty() || scale.place(1) < 1) ticks.push_back(1);
+  for (double weight = 1; scale.place(weight) > 0; weight /= 10) ticks.push_back(weight);
   return ticks;
 }
 
@@ -75,13 +72,18 @@ format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int6
   return {x, y, cell, gap, weights.rows, weights.cols, std::move(fill)};
 }
 
-std::int64_t add_header(Picture& picture, const std::string& title, const std::string& subtitle) {
+std::int64_t add_header(Picture& picture, const std::string& title, const std::vector<std::string>& lines) {
   picture.density = kDensity;
-  picture.title = title + ". " + subtitle;
+  picture.title = title;
   picture.paper = colours().paper;
   picture.labels.push_back({title, kMargin, kMargin + 40, {kTitleSize, true}, colours().ink});
-  picture.labels.push_back({subtitle, kMargin, kMargin + 92, {kTextSize}, colours().soft});
-  return kMargin + 124;
+  double y = kMargin + 92;
+  for (const std::string& line : lines) {
+    picture.title += ". " + line;
+    picture.labels.push_back({line, kMargin, y, {kTextSize}, colours().soft});
+    y += 36;
+  }
+  return static_cast<std::int64_t>(y);
 }
 
 void add_footer(Picture& picture, format::Font& font, const Scale& scale, std::int64_t y) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/weights.h"
 #include "src/format/picture.h"
@@ -19,7 +20,7 @@ format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int6
                            std::int64_t cell, std::int64_t gap);
 
 /// Title and lines below it from the top margin down; returns the y where the next part may begin.
-std::int64_t add_header(format::Picture& picture, const std::string& title, const std::string& subtitle);
+std::int64_t add_header(format::Picture& picture, const std::string& title, const std::vector<std::string>& lines);
 
 /// The scale with its ticks, and the caveat, below `y`; sets the picture's height and widens it where they need room.
 void add_footer(format::Picture& picture, format::Font& font, const Scale& scale, std::int64_t y);

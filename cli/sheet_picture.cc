@@ -13,7 +13,7 @@ using format::Picture;
 using format::Theme;
 
 constexpr std::int64_t kTileSide = 224;      // pixels a tile of a short text fills, about
-constexpr std::int64_t kMostTileSide = 512;  // and of a long one at most
+constexpr std::int64_t kMostTileSide = 256;  // and of a long one at most
 constexpr std::int64_t kMostAcross = 8192;   // pixels of all tiles of a layer
 constexpr std::int64_t kTileGap = 28, kTileFoot = 44, kMark = 4;
 
@@ -30,7 +30,7 @@ class SheetDrawing {
   }
 
   Picture draw() {
-    const std::int64_t header = add_header(picture_, sheet_.title, subtitle());
+    const std::int64_t header = add_header(picture_, sheet_.title, lines());
     const std::int64_t left = kMargin + 64, top = header + 64;
     add_numbering(left, top);
     for (std::int64_t layer = 0; layer < sheet_.layers; ++layer) {
@@ -48,13 +48,15 @@ class SheetDrawing {
   std::int64_t across() const { return side_ + kTileGap; }
   std::int64_t down() const { return side_ + kTileGap + kTileFoot; }
 
-  std::string subtitle() const {
+  std::vector<std::string> lines() const {
     const std::string exact =
         factor_ == 1 ? "every weight exact" : fmt::format("each cell the mean of {0} × {0} weights", factor_);
-    return fmt::format(
-        "A tile is one head's map, row looks at column, {}. Below it: entropy of its rows in nats, bar full = looks "
-        "evenly. {}",
-        exact, sheet_.subtitle);
+    std::vector<std::string> all = {
+        fmt::format("{}: a tile is one head's map of {} {}, row looks at column, {}", sheet_.model,
+                    sheet_.tiles.front().weights.cols, sheet_.unit, exact),
+        "Below each: mean entropy of its rows in nats; the bar is full where a head looks evenly at all tokens"};
+    all.insert(all.end(), sheet_.notes.begin(), sheet_.notes.end());
+    return all;
   }
 
   void add_numbering(std::int64_t left, std::int64_t top) {

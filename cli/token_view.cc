@@ -34,6 +34,7 @@ class TokenView {
   TokenView(Painter& painter, const engine::Look& look, const Options& options)
       : painter_(painter),
         look_(look),
+        options_(options),
         axis_(chosen_axis(look, options)),
         item_(engine::find_item(axis_, options.token)),
         unit_(unit_name(options)),
@@ -57,6 +58,7 @@ class TokenView {
       add_layer(std::span(rows_).subspan(begin, end - begin));
       begin = end;
     }
+    for (const std::string& note : axis_notes(look_, axis_, options_, std::nullopt)) painter_.note(note);
   }
 
  private:
@@ -149,6 +151,7 @@ class TokenView {
 
   Painter& painter_;
   const engine::Look& look_;
+  const Options& options_;
   engine::Axis axis_;
   std::size_t item_;
   std::string unit_;

@@ -74,6 +74,24 @@ engine::Axis chosen_axis(const engine::Look& look, const Options& options) {
 
 std::string_view unit_name(const Options& options) { return options.pieces ? "tokens" : "words"; }
 
+std::vector<std::string> axis_notes(const engine::Look& look, const engine::Axis& axis, const Options& options,
+                                    const std::optional<engine::MapId>& id) {
+  std::vector<std::string> notes;
+  if (std::any_of(axis.begin(), axis.end(), [](const auto& item) { return item.token_end - item.token_begin > 1; })) {
+    notes.push_back(
+        "Pieces of a word are merged: weight to it is their sum, weight from it their mean (--pieces shows them)");
+  }
+  if (!options.no_special) return notes;
+  std::string share;
+  if (id) {
+    double sum = 0;
+    for (const engine::AxisItem& row : axis) sum += look.special_share(*id, row);
+    share = fmt::format(": {:.0f} % of these rows' weight", 100 * sum / static_cast<double>(axis.size()));
+  }
+  notes.push_back(fmt::format("Special tokens are set aside, not redistributed{}", share));
+  return notes;
+}
+
 std::string item_label(const engine::AxisItem& item, const Painter& painter) {
   return displayable(item.label, painter.terminal().utf8);
 }

@@ -2,8 +2,10 @@
 #define SIGHTLINE_CLI_VIEW_H_
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/options.h"
 #include "cli/painter.h"
@@ -27,6 +29,11 @@ engine::MapId chosen_map(const engine::Look& look, const Options& options);
 engine::Axis chosen_axis(const engine::Look& look, const Options& options);
 /// "words" or "tokens", as that axis holds.
 std::string_view unit_name(const Options& options);
+
+/// Sentences about what the items leave out or merge: how weights of pieces became weights of words (where a word has
+/// several), and for --no-special how much weight of `id` is set aside. Empty where there is nothing to say.
+std::vector<std::string> axis_notes(const engine::Look& look, const engine::Axis& axis, const Options& options,
+                                    const std::optional<engine::MapId>& id);
 
 /// How the items of an axis are called on a terminal.
 std::string item_label(const engine::AxisItem& item, const Painter& painter);

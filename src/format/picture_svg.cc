@@ -130,13 +130,12 @@ class SvgWriter {
 
   void write_label(const Label& label) {
     static constexpr std::string_view kAnchors[] = {"start", "middle", "end"};
-    const std::string turn = label.style.angle == 0 ? ""
-                                                    : fmt::format(" transform=\"rotate({:g} {:g} {:g})\"",
-                                                                  -label.style.angle, label.x, label.y);
-    put("<text x=\"{:g}\" y=\"{:g}\" font-size=\"{:g}\"{} text-anchor=\"{}\" fill=\"{}\"{} "
-        "xml:space=\"preserve\">{}</text>\n",
-        label.x, label.y, label.style.size, label.style.bold ? " font-weight=\"bold\"" : "",
-        kAnchors[static_cast<std::size_t>(label.anchor)], hex(label.colour), turn, xml_escape(label.text));
+    const std::string place = label.style.angle == 0 ? fmt::format("x=\"{:g}\" y=\"{:g}\"", label.x, label.y)
+                                                     : fmt::format("transform=\"translate({:g} {:g}) rotate({:g})\"",
+                                                                   label.x, label.y, -label.style.angle);
+    put("<text {} font-size=\"{:g}\"{} text-anchor=\"{}\" fill=\"{}\" xml:space=\"preserve\">{}</text>\n", place,
+        label.style.size, label.style.bold ? " font-weight=\"bold\"" : "",
+        kAnchors[static_cast<std::size_t>(label.anchor)], hex(label.colour), xml_escape(label.text));
   }
 
   const Picture& picture_;
