@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sightline/error.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {
@@ -19,9 +20,19 @@ NormalizedString::NormalizedString(std::string_view utf8) {
     chars_.push_back({c.code, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + c.length)});
     at += c.length;
   }
+  given_ = chars_.size();
+}
+
+void NormalizedString::check_growth(std::size_t size) const {
+  constexpr std::size_t kMaxFactor = 64;  // NFKC makes 18 characters of one, at most
+  constexpr std::size_t kMaxExtra = 1024;
+  if (size <= kMaxFactor * given_ + kMaxExtra) return;
+  throw BadFile("the tokenizer's normalizer makes a text of " + std::to_string(given_) + " characters longer than " +
+                std::to_string(kMaxFactor * given_ + kMaxExtra));
 }
 
 void NormalizedString::transform(std::span<const Change> changes) {
+  check_growth(changes.size());
   std::vector<Char> changed;
   changed.reserve(changes.size());
   std::size_t used = 0;
@@ -42,6 +53,7 @@ void NormalizedString::replace(std::u32string_view pattern, std::u32string_view 
     replaced.insert(replaced.end(), at, found);
     if (found == chars_.end()) break;
     at = found + static_cast<std::ptrdiff_t>(pattern.size());
+    check_growth(replaced.size() + content.size());
     for (const char32_t c : content) replaced.push_back({c, (at - 1)->begin, (at - 1)->end});
   }
   chars_ = std::move(replaced);
@@ -49,6 +61,7 @@ void NormalizedString::replace(std::u32string_view pattern, std::u32string_view 
 
 void NormalizedString::prepend(std::u32string_view text) {
   if (chars_.empty()) return;
+  check_growth(chars_.size() + text.size());
   std::vector<Char> front;
   for (const char32_t c : text) front.push_back({c, chars_.front().begin, chars_.front().end});
   chars_.insert(chars_.begin(), front.begin(), front.end());

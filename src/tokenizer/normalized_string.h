@@ -29,16 +29,16 @@ struct Change {
 };
 
 /// Text under normalisation. Every character keeps its place in the original text, by the rules of the Hugging Face
-/// `tokenizers` library, since offsets of tokens come from it.
+/// `tokenizers` library, since offsets of tokens come from it. Where the text grows beyond 64 times its length and 1024
+/// characters more, BadFile is thrown.
 class NormalizedString {
  public:
   NormalizedString() = default;
   /// Reads well-formed UTF-8.
   explicit NormalizedString(std::string_view utf8);
-  explicit NormalizedString(CharSpan chars) : chars_(chars.begin(), chars.end()) {}
+  explicit NormalizedString(CharSpan chars) : chars_(chars.begin(), chars.end()), given_(chars.size()) {}
 
   const std::vector<Char>& chars() const { return chars_; }
-  std::vector<Char> take() && { return std::move(chars_); }
   bool empty() const { return chars_.empty(); }
 
   template <typename Keep>
@@ -58,7 +58,11 @@ class NormalizedString {
   void strip(bool left, bool right);
 
  private:
+  // A file may ask for replacements that double the text at every step. Throws BadFile.
+  void check_growth(std::size_t size) const;
+
   std::vector<Char> chars_;
+  std::size_t given_ = 0;  // characters before any change
 };
 
 }  // namespace sightline::tokenizer

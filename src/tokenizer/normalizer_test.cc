@@ -74,6 +74,14 @@ TEST(Normalizer, SequenceRunsInOrder) {
   EXPECT_EQ(text_of({{"type", "Sequence"}, {"normalizers", Json::array()}}, "Aa"), "Aa");
 }
 
+TEST(Normalizer, RefusesToGrowWithoutEnd) {
+  const Json twice = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+  const Json forty = {{"type", "Sequence"}, {"normalizers", std::vector<Json>(40, twice)}};
+  const std::string message = error_of<BadFile>([&] { normalized(forty, "aa"); });
+  EXPECT_EQ(message, "the tokenizer's normalizer makes a text of 2 characters longer than 1152");
+  EXPECT_EQ(normalized({{"type", "Sequence"}, {"normalizers", std::vector<Json>(6, twice)}}, "a").chars().size(), 64u);
+}
+
 TEST(Normalizer, RefusesWhatItCannotDo) {
   const auto refusal = [](const Json& json) { return error_of<UnsupportedModel>([&] { make(json); }); };
   EXPECT_EQ(refusal({{"type", "Precompiled"}, {"precompiled_charsmap", ""}}),

@@ -94,12 +94,24 @@ TemplatePart read_part(const JsonObject& json, std::size_t sequences, const Spec
   return is_sequence ? read_sequence_part(part, sequences) : read_token_part(part, special);
 }
 
+Template read_template(const JsonObject& json, std::string_view key, std::size_t sequences,
+                       const SpecialTokens& special) {
+  constexpr std::size_t kMaxParts = 256;  // each may repeat the text
+  const std::vector<JsonObject> parts = require_objects(json, key);
+  if (parts.size() > kMaxParts) {
+    throw BadFile(json.where(key) + " has " + std::to_string(parts.size()) + " parts; a template may have 256");
+  }
+  Template result;
+  for (const JsonObject& part : parts) result.push_back(read_part(part, sequences, special));
+  return result;
+}
+
 class TemplateProcessing : public PostProcessor {
  public:
   explicit TemplateProcessing(const JsonObject& json) {
     const SpecialTokens special = read_special_tokens(json);
-    for (const JsonObject& part : require_objects(json, "single")) single_.push_back(read_part(part, 1, special));
-    for (const JsonObject& part : require_objects(json, "pair")) pair_.push_back(read_part(part, 2, special));
+    single_ = read_template(json, "single", 1, special);
+    pair_ = read_template(json, "pair", 2, special);
   }
 
   std::size_t added(bool pair) const override {

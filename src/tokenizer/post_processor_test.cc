@@ -142,6 +142,8 @@ TEST(PostProcessor, RefusesMalformedTemplates) {
             R"(tokenizer.json: "post_processor.special_tokens.[CLS].ids" and "tokens" must be as many, and not none)");
   EXPECT_EQ(refusal("/special_tokens/[CLS]/ids", {-1}),
             R"(tokenizer.json: "post_processor.special_tokens.[CLS].ids" must be token ids, "tokens" strings)");
+  EXPECT_EQ(refusal("/single", std::vector<Json>(257, sequence("A", 0))),
+            R"(tokenizer.json: "post_processor.single" has 257 parts; a template may have 256)");
   EXPECT_EQ(refusal("/single", nullptr), R"(tokenizer.json: "post_processor.single" must not be null)");
 }
 
