@@ -31,24 +31,26 @@ struct BlockSums {
 // additions and no multiplication a key: slots r, r + 16, r + 32, r + 48 weigh r + 16 (0, 1, 2, 3).
 template <bool kEntropy, bool kPosition>
 HWY_INLINE BlockSums weigh(const float* HWY_RESTRICT scores, float* HWY_RESTRICT weights, int lanes, F reference) {
-  return fold_chains([&](int r) HWY_ATTR {
+  const auto chain = [=](int r) SIGHTLINE_LAMBDA {
     BlockSums sums = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kF32)};
     F steps = hn::Zero(kF32);
-    for (int slot = r + kBlockKeys - kChains; slot >= 0; slot -= kChains) {
-      const F x = load(scores + static_cast<std::ptrdiff_t>(slot) * lanes);
-      const F t = hn::Mul(hn::Sub(x, reference), splat(kLog2E));
+#pragma GCC unroll 4
+    for (int step = kBlockKeys / kChains - 1; step >= 0; --step) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(r + step * kChains) * lanes;
+      const F t = hn::Mul(hn::Sub(load(scores + at), reference), splat(kLog2E));
       const MaskF nothing = hn::Lt(t, splat(kExp2Floor));
       const F w = hn::IfThenZeroElse(nothing, exp2_in_range(t));
-      store(w, weights + static_cast<std::ptrdiff_t>(slot) * lanes);
+      store(w, weights + at);
       sums.l = hn::Add(sums.l, w);
       if constexpr (kEntropy) sums.e = hn::IfThenElse(nothing, sums.e, fma(w, t, sums.e));
-      if constexpr (kPosition) steps = slot >= kChains ? hn::Add(steps, sums.l) : steps;
+      if constexpr (kPosition) steps = step > 0 ? hn::Add(steps, sums.l) : steps;
     }
     if constexpr (kPosition) {
       sums.p = fma(steps, splat(static_cast<float>(kChains)), hn::Mul(sums.l, splat(static_cast<float>(r))));
     }
     return sums;
-  });
+  };
+  return fold_chains(chain);
 }
 
 // Arrays of one float a lane. m: running max; l: sum of w; e: sum of w t; position: sum of w j; distance: sum of w |i -
@@ -74,7 +76,7 @@ struct BlockResult {
 
 // |i - j| summed over the slots of a block that holds the row's own position. relative: row position - block position.
 HWY_INLINE F distance_within(const float* weights, int lanes, F relative) {
-  const auto chain = [&](int r) HWY_ATTR {
+  const auto chain = [=](int r) SIGHTLINE_LAMBDA {
     F sum = hn::Zero(kF32);
     for (int slot = r; slot < kBlockKeys; slot += kChains) {
       const F away = hn::Abs(hn::Sub(relative, splat(static_cast<float>(slot))));

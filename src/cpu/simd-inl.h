@@ -13,6 +13,11 @@
 
 #include "hwy/highway.h"
 
+// For lambdas of inner loops: compiled for the target, and inlined.
+#ifndef SIGHTLINE_LAMBDA
+#define SIGHTLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {

@@ -15,20 +15,35 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// chains[r] += values[lane] * factors[lane] for the lanes with lane % 16 == r, ascending, for `count` rows of values
-// [count, lanes] and of chains [count, kChains]. A value of NaN adds NaN, whatever its factor.
-HWY_INLINE void add_rows(const float* HWY_RESTRICT values, std::int64_t count, const float* HWY_RESTRICT factors,
-                         int lanes, float* HWY_RESTRICT chains) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    for (std::size_t r = 0; r < kChains; r += kLanes) {
+// As add_rows(), for a tile of kGroups * 16 lanes, whose factors stay in registers.
+template <int kGroups>
+HWY_INLINE void add_groups(const float* HWY_RESTRICT values, std::int64_t count, const float* HWY_RESTRICT factors,
+                           float* HWY_RESTRICT chains) {
+  constexpr int kLanesOfTile = kGroups * kChains;
+  for (std::size_t r = 0; r < kChains; r += kLanes) {
+    F factor[kGroups];
+    for (int g = 0; g < kGroups; ++g) factor[g] = load(factors + g * kChains + r);
+    for (std::int64_t i = 0; i < count; ++i) {
       F sum = load(chains + i * kChains + r);
-      for (std::size_t lane = r; lane < static_cast<std::size_t>(lanes); lane += kChains) {
-        sum = fma(load(values + i * lanes + lane), load(factors + lane), sum);
-      }
+      for (int g = 0; g < kGroups; ++g) sum = fma(load(values + i * kLanesOfTile + g * kChains + r), factor[g], sum);
       store(sum, chains + i * kChains + r);
     }
   }
 }
+
+// chains[r] += values[lane] * factors[lane] for the lanes with lane % 16 == r, ascending, for `count` rows of values
+// [count, lanes] and of chains [count, kChains]. A value of NaN adds NaN, whatever its factor.
+inline void add_rows(const float* values, std::int64_t count, const float* factors, int lanes, float* chains) {
+  switch (lanes / kChains) {
+    case 1:
+      return add_groups<1>(values, count, factors, chains);
+    case 2:
+      return add_groups<2>(values, count, factors, chains);
+    default:
+      return add_groups<3>(values, count, factors, chains);
+  }
+}
+static_assert(kTileRows == 3 * kChains);
 
 // Sets the values of lanes whose factor is 0 to 0, so that a NaN there adds nothing.
 HWY_INLINE void clear_unused(float* HWY_RESTRICT values, std::int64_t count, const float* HWY_RESTRICT factors,

@@ -87,7 +87,7 @@ struct SegmentSums {
         }
       }
     }
-    return fold_chains([&](int r) HWY_ATTR { return Sum{chains[r]}; }).value;
+    return fold_chains([&](int r) SIGHTLINE_LAMBDA { return Sum{chains[r]}; }).value;
   }
 };
 
