@@ -13,10 +13,6 @@ namespace {
 constexpr std::size_t kNone = std::string_view::npos;
 constexpr std::string_view kBlanks = " \t\r\n";
 
-struct ByteRange {
-  std::size_t begin, end;
-};
-
 // The end of the string that opens at `at`.
 std::size_t skip_string(std::string_view text, std::size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at) {
@@ -44,20 +40,21 @@ std::size_t skip_value(std::string_view text, std::size_t at) {
   return kNone;
 }
 
-// The object that the member `key` of the object at `object` is.
-std::optional<ByteRange> find_object(std::string_view text, std::size_t object, std::string_view key) {
+// Where the member `key` of the object at `object` begins, if it is an object too.
+std::size_t find_object(std::string_view text, std::size_t object, std::string_view key) {
   std::size_t at = object + 1;
   while ((at = text.find_first_not_of(", \t\r\n", at)) != kNone && text[at] == '"') {
     const std::size_t key_begin = at + 1;
     const std::size_t key_end = skip_string(text, at);
     const std::size_t colon = text.find_first_not_of(kBlanks, key_end);
-    if (colon == kNone || text[colon] != ':') return std::nullopt;
+    if (colon == kNone || text[colon] != ':') return kNone;
     const std::size_t begin = text.find_first_not_of(kBlanks, colon + 1);
-    if (begin == kNone || (at = skip_value(text, begin)) == kNone) return std::nullopt;
+    if (begin == kNone) return kNone;
     const bool found = text.substr(key_begin, key_end - 1 - key_begin) == key;
-    if (found) return text[begin] == '{' ? std::optional(ByteRange{begin, at}) : std::nullopt;
+    if (found) return text[begin] == '{' ? begin : kNone;
+    at = skip_value(text, begin);
   }
-  return std::nullopt;
+  return kNone;
 }
 
 }  // namespace
@@ -65,13 +62,13 @@ std::optional<ByteRange> find_object(std::string_view text, std::size_t object, 
 std::optional<VocabularyText> take_vocabulary(std::string& json, std::string_view file) {
   const std::size_t root = json.find_first_not_of(kBlanks);
   if (root == kNone || json[root] != '{') return std::nullopt;
-  const std::optional<ByteRange> model = find_object(json, root, "model");
-  if (!model) return std::nullopt;
-  const std::optional<ByteRange> vocab = find_object(json, model->begin, "vocab");
-  if (!vocab) return std::nullopt;
-  VocabularyText text{json.substr(vocab->begin, vocab->end - vocab->begin), std::string(file), vocab->begin};
-  std::fill(json.begin() + static_cast<std::ptrdiff_t>(vocab->begin) + 1,
-            json.begin() + static_cast<std::ptrdiff_t>(vocab->end) - 1, ' ');
+  const std::size_t model = find_object(json, root, "model");
+  const std::size_t begin = model == kNone ? kNone : find_object(json, model, "vocab");
+  const std::size_t end = begin == kNone ? kNone : skip_value(json, begin);
+  if (end == kNone) return std::nullopt;
+  VocabularyText text{json.substr(begin, end - begin), std::string(file), begin};
+  const auto inside = json.begin() + static_cast<std::ptrdiff_t>(begin) + 1;
+  std::fill(inside, inside + static_cast<std::ptrdiff_t>(end - begin) - 2, ' ');
   return text;
 }
 
