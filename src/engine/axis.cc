@@ -48,26 +48,19 @@ std::vector<std::size_t> labelled_in_any_case(const Axis& axis, std::string_view
   return found;
 }
 
-std::optional<std::size_t> parse_count(std::string_view digits) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value == 0) return std::nullopt;
-  return value;
-}
-
 std::string listing(const Axis& axis) {
   std::string list;
   for (std::size_t i = 0; i < std::min(axis.size(), kListed); ++i) list += (i ? ", " : "") + shown(axis[i].label);
   return list + (axis.size() > kListed ? ", ..." : "");
 }
 
-[[noreturn]] void throw_ambiguous(const Axis& axis, std::string_view label, const std::vector<std::size_t>& found) {
+[[noreturn]] void throw_ambiguous(std::string_view label, const std::vector<std::size_t>& found) {
   std::string choices;
   for (std::size_t i = 0; i < std::min(found.size(), kListed); ++i) {
-    choices += fmt::format("{}{} (#{})", i ? ", " : "", shown(fmt::format("{}:{}", label, i + 1)), found[i] + 1);
+    choices += (i ? ", " : "") + shown(fmt::format("{}:{}", label, i + 1));
   }
-  throw BadArgument(fmt::format("{} stands {} times among the {} items: say which one, {}{}", shown(label),
-                                found.size(), axis.size(), choices, found.size() > kListed ? ", ..." : ""));
+  throw BadArgument(fmt::format("{} stands {} times in the text: say which one, {}{}", shown(label), found.size(),
+                                choices, found.size() > kListed ? ", ..." : ""));
 }
 
 // `#7`
@@ -97,6 +90,13 @@ std::optional<std::size_t> occurrence(const Axis& axis, std::string_view spec) {
 
 }  // namespace
 
+std::optional<std::size_t> parse_count(std::string_view digits) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value == 0) return std::nullopt;
+  return value;
+}
+
 bool has_item(const Axis& axis, std::string_view spec) {
   return !labelled_in_any_case(axis, spec).empty() || numbered(axis, spec) || occurrence(axis, spec);
 }
@@ -104,7 +104,7 @@ bool has_item(const Axis& axis, std::string_view spec) {
 std::size_t find_item(const Axis& axis, std::string_view spec) {
   const auto found = labelled_in_any_case(axis, spec);
   if (found.size() == 1) return found.front();
-  if (found.size() > 1) throw_ambiguous(axis, spec, found);
+  if (found.size() > 1) throw_ambiguous(spec, found);
   if (const auto index = numbered(axis, spec)) return *index;
   if (const auto index = occurrence(axis, spec)) return *index;
   throw BadArgument(fmt::format("there is no {} in the text; it has {}", shown(spec), listing(axis)));

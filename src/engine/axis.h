@@ -2,6 +2,7 @@
 #define SIGHTLINE_ENGINE_AXIS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ using Axis = std::vector<AxisItem>;
 std::size_t find_item(const Axis& axis, std::string_view spec);
 /// Whether `spec` names anything in `axis`, one item or several. Throws BadArgument for a number beyond what there is.
 bool has_item(const Axis& axis, std::string_view spec);
+
+/// A whole number from 1 in decimal digits; nothing for anything else.
+std::optional<std::size_t> parse_count(std::string_view digits);
 
 }  // namespace sightline::engine
 

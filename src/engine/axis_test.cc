@@ -1,6 +1,5 @@
 #include "src/engine/axis.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -53,7 +52,7 @@ TEST(FindItem, PrefersAnItemSpelledLikeTheSpec) {
 
 TEST(FindItem, AsksWhichOneWhereSeveralMatch) {
   const std::string message = refusal(axis({"the", "cat", "the"}), "the");
-  EXPECT_TRUE(has(message, "\"the:1\" (#1), \"the:2\" (#3)")) << message;
+  EXPECT_TRUE(has(message, "\"the:1\", \"the:2\"")) << message;
   EXPECT_TRUE(has(message, "2 times")) << message;
 }
 
@@ -70,7 +69,8 @@ TEST(FindItem, RefusesWhatIsNotThere) {
 
 TEST(FindItem, ListsOnlyAFewOfMany) {
   Axis many = axis({});
-  for (int i = 0; i < 100; ++i) many.push_back({fmt::format("w{}", i), i, i + 1, 0, 0, false});
+  for (int i = 0; i < 100; ++i)
+    many.push_back({std::string(static_cast<std::size_t>(i + 1), 'w'), i, i + 1, 0, 0, false});
   const std::string message = refusal(many, "dog");
   EXPECT_LT(message.size(), 200u);
   EXPECT_TRUE(has(message, "...")) << message;

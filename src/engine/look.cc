@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
@@ -44,6 +45,26 @@ void add_row(const float* row, std::int64_t key_begin, std::span<const AxisItem>
   for (std::size_t c = 0; c < cols.size(); ++c) {
     for (std::int64_t j = cols[c].token_begin; j < cols[c].token_end; ++j) sums[c] += share * row[j - key_begin];
   }
+}
+
+std::int64_t only_token(const Look& look, const AxisItem& word) {
+  const std::int64_t count = word.token_end - word.token_begin;
+  if (count == 1) return word.token_begin;
+  std::string parts;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::string& piece = look.tokens()[static_cast<std::size_t>(word.token_begin + i)].piece;
+    parts += fmt::format("{}\"{}/{}\" ({})", i ? ", " : "", word.label, i + 1, piece);
+  }
+  throw BadArgument(
+      fmt::format("\"{}\" is {} pieces and the steps are taken for one: say {}", word.label, count, parts));
+}
+
+std::int64_t numbered_token(const AxisItem& word, std::size_t number) {
+  const std::int64_t count = word.token_end - word.token_begin;
+  if (std::cmp_greater(number, count)) {
+    throw BadArgument(fmt::format("\"{}\" has no piece {}: it has {}", word.label, number, count));
+  }
+  return word.token_begin + static_cast<std::int64_t>(number) - 1;
 }
 
 }  // namespace
@@ -176,17 +197,17 @@ float Look::special_share(const MapId& id, const AxisItem& row) const {
   return static_cast<float>(sum / static_cast<double>(row.token_end - row.token_begin));
 }
 
-std::int64_t find_token(const Look& look, std::string_view spec, bool pieces) {
+std::int64_t find_token(const Look& look, std::string_view spec) {
   const Axis& words = look.words();
-  if (pieces || !has_item(words, spec)) return static_cast<std::int64_t>(find_item(look.axis(true, true), spec));
-  const AxisItem& word = words[find_item(words, spec)];
-  if (word.token_end - word.token_begin == 1) return word.token_begin;
-  std::string parts;
-  for (std::int64_t i = word.token_begin; i < word.token_end; ++i) {
-    parts += fmt::format("{}\"{}\" (#{})", parts.empty() ? "" : ", ", look.tokens()[i].piece, i + 1);
+  if (has_item(words, spec)) return only_token(look, words[find_item(words, spec)]);
+  const std::size_t slash = spec.rfind('/');
+  const std::string_view name = spec.substr(0, slash);
+  if (slash != std::string_view::npos && has_item(words, name)) {
+    if (const auto number = parse_count(spec.substr(slash + 1))) {
+      return numbered_token(words[find_item(words, name)], *number);
+    }
   }
-  throw BadArgument(fmt::format("\"{}\" is {} pieces and the steps are taken for one: with --pieces name {}",
-                                word.label, word.token_end - word.token_begin, parts));
+  return static_cast<std::int64_t>(find_item(look.axis(true, true), spec));
 }
 
 }  // namespace sightline::engine

@@ -144,10 +144,10 @@ class Look {
   std::shared_ptr<const Data> data_;
 };
 
-/// The token (index from 0) that `spec` names among the words, or failing that, or with `pieces`, among the tokens; see
-/// find_item(). Throws BadArgument where the word has several tokens, listing them: the steps of attention are taken
-/// for one token.
-std::int64_t find_token(const Look& look, std::string_view spec, bool pieces = false);
+/// The token (index from 0) that `spec` names: a word of one token as find_item() finds it, the second token of a word
+/// as `didn't/2`, or failing both the only token spelled so, as find_item() finds it among all tokens. Throws
+/// BadArgument where a word has several tokens, listing them: the steps of attention are taken for one.
+std::int64_t find_token(const Look& look, std::string_view spec);
 
 }  // namespace sightline::engine
 

@@ -242,20 +242,32 @@ TEST(Look, MayBeMadeByManyThreadsAtOnce) {
   for (const auto& of_thread : weights) EXPECT_EQ(of_thread, alone.grid({2, 3}, alone.words(), alone.words()).weights);
 }
 
-TEST(FindToken, PrefersWordsAndFallsBackToPieces) {
+TEST(FindToken, TakesWordsPiecesOfWordsAndPieces) {
   const Look look = tiny().look(kTired);
   EXPECT_EQ(find_token(look, "animal"), 2);
+  EXPECT_EQ(find_token(look, "#5"), 6);  // the fifth word: cross
+  EXPECT_EQ(find_token(look, "didn't/1"), 3);
+  EXPECT_EQ(find_token(look, "#4/3"), 5);
+  EXPECT_EQ(find_token(look, "animal/1"), 2);
   EXPECT_EQ(find_token(look, "didn"), 3);  // no such word, but a piece
-  EXPECT_EQ(find_token(look, "'", true), 4);
-  EXPECT_EQ(find_token(look, "#5"), 6);        // the fifth word: cross
-  EXPECT_EQ(find_token(look, "#5", true), 4);  // the fifth token: '
-  try {
-    find_token(look, "didn't");
-    FAIL();
-  } catch (const BadArgument& error) {
-    EXPECT_TRUE(has(error.what(), "3 pieces")) << error.what();
-    EXPECT_TRUE(has(error.what(), "\"didn\" (#4)")) << error.what();
-  }
+  EXPECT_EQ(find_token(look, "'"), 4);
+  EXPECT_EQ(find_token(tiny().look("1 / 2"), "/"), 2);
+}
+
+TEST(FindToken, ListsThePiecesOfAWordThatHasSeveral) {
+  const Look look = tiny().look(kTired);
+  const auto refusal = [&](std::string_view spec) -> std::string {
+    try {
+      return std::to_string(find_token(look, spec));
+    } catch (const BadArgument& error) {
+      return error.what();
+    }
+  };
+  EXPECT_TRUE(has(refusal("didn't"), "3 pieces")) << refusal("didn't");
+  EXPECT_TRUE(has(refusal("didn't"), "\"didn't/1\" (didn), \"didn't/2\" ('), \"didn't/3\" (t)"));
+  EXPECT_TRUE(has(refusal("didn't/4"), "no piece 4"));
+  EXPECT_TRUE(has(refusal("dog/1"), "no \"dog/1\""));
+  EXPECT_TRUE(has(refusal("animal/x"), "no \"animal/x\""));
 }
 
 class MiniLm : public ::testing::Test {
