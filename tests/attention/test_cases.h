@@ -16,11 +16,14 @@ inline int test_cases() {
   return given != nullptr ? std::max(1, std::atoi(given)) : 2000;
 }
 
-/// Tries a property on that many cases. RapidCheck prints its configuration first, the seed in it.
+/// Whether cases were cut down: tests that take minutes on slow machines then stand aside.
+inline bool is_reduced() { return test_cases() < 2000; }
+
+/// Tries a property on `share` of that many cases. RapidCheck prints its configuration first, the seed in it.
 template <class Property>
-void check_property(const Property& property) {
+void check_property(const Property& property, double share = 1) {
   auto params = rc::detail::configuration().testParams;
-  params.maxSuccess = test_cases();
+  params.maxSuccess = std::max(1, static_cast<int>(share * test_cases()));
   const auto result = rc::detail::checkProperty(rc::detail::toProperty(property), {}, params);
   std::ostringstream message;
   rc::detail::printResultMessage(result, message);
