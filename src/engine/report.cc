@@ -50,6 +50,12 @@ class Numbers {
   std::int64_t not_finite_ = 0;
 };
 
+// An object that grows copies all it holds, lists of lists included: room for what comes is made first.
+void make_room(ReportJson& object, std::size_t fields) {
+  auto& members = object.get_ref<ReportJson::object_t&>();
+  members.reserve(members.size() + fields);
+}
+
 ReportJson model_json(const ModelFacts& model) {
   const model::TransformerConfig& config = model.config;
   ReportJson json = {{"name", model.name},
@@ -134,6 +140,7 @@ ReportJson summary_json(const MapSummary& summary, Numbers& number) {
 
 ReportJson row_json(const Look& look, const MapObservations& map, bool special, Numbers& number) {
   ReportJson json = ReportJson::object();
+  make_room(json, std::size(kRowFields) + 2);
   for (const auto& [name, values, width] : kRowFields) {
     json[std::string(name)] = width == 1 ? number.list(map.*values) : number.rows(map.*values, width);
   }
@@ -162,6 +169,7 @@ ReportJson map_json(const Look& look, const MapId& id, const ReportOptions& opti
   Numbers number;
   const MapObservations map = look.observations(id);
   ReportJson json = identity_json(id);
+  make_room(json, 8);
   json["row_axis"] = "tokens";
   json["col_axis"] = "tokens";
   json["rows"] = map.rows;
@@ -199,6 +207,7 @@ ReportJson keys_json(const Explanation& row, Numbers& number) {
 ReportJson explanation_json(const Explanation& row, ReportJson& notes) {
   Numbers number;
   ReportJson json = identity_json(row.map);
+  make_room(json, 10);
   json["token"] = row.token;
   json["scaled"] = row.scaled;
   json["scale"] = number(row.scale);
@@ -222,23 +231,25 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
   ReportJson notes = ReportJson::array(), maps = ReportJson::array(), rows = ReportJson::array();
   for (const MapId& id : report_maps(look, options)) maps.push_back(map_json(look, id, options, lists, notes));
   for (const Explanation& row : explanations) rows.push_back(explanation_json(row, notes));
-  return {{"sightline_report", kReportVersion},
-          {"arithmetic_version", kArithmeticVersion},
-          {"caveat", kCaveat},
-          {"notes", std::move(notes)},
-          {"model", model_json(look.model())},
-          {"text", look.text()},
-          {"cut_tokens", look.cut_tokens()},
-          {"tokens", tokens_json(look)},
-          {"words", words_json(look)},
-          {"dropped", dropped_json(look)},
-          {"segments", segments_json()},
-          {"offsets", kOffsets},
-          {"top", look.top()},
-          {"special_in_top", options.special},
-          {"sharpest", identity_json(look.sharpest())},
-          {"maps", std::move(maps)},
-          {"explanations", std::move(rows)}};
+  ReportJson report = {{"sightline_report", kReportVersion},
+                       {"arithmetic_version", kArithmeticVersion},
+                       {"caveat", kCaveat},
+                       {"notes", std::move(notes)},
+                       {"model", model_json(look.model())},
+                       {"text", look.text()},
+                       {"cut_tokens", look.cut_tokens()},
+                       {"tokens", tokens_json(look)},
+                       {"words", words_json(look)},
+                       {"dropped", dropped_json(look)},
+                       {"segments", segments_json()},
+                       {"offsets", kOffsets},
+                       {"top", look.top()},
+                       {"special_in_top", options.special},
+                       {"sharpest", identity_json(look.sharpest())}};
+  make_room(report, 2);
+  report["maps"] = std::move(maps);
+  report["explanations"] = std::move(rows);
+  return report;
 }
 
 ReportJson build_report(const Look& look, const ReportOptions& options, std::span<const Explanation> explanations) {

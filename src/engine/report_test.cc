@@ -204,7 +204,10 @@ TEST(Report, SurvivesTheRoundTripThroughText) {
 }
 
 TEST(Report, WritesFp32WithTheFewestDigits) {
-  for (const ReportJson& mass : full_report()["maps"][0]["row"]["segment_mass"]) {
+  const ReportJson report = full_report();
+  const ReportJson& masses = report["maps"][0]["row"]["segment_mass"];
+  ASSERT_EQ(masses.size(), tiny_look().tokens().size());
+  for (const ReportJson& mass : masses) {
     EXPECT_LE(mass[0].dump().size(), 15u) << mass[0].dump();  // 9 digits at most, "0.", an exponent
   }
 }
