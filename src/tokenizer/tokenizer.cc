@@ -1,6 +1,9 @@
 #include "src/tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <new>
 #include <utility>
 
 #include "sightline/error.h"
@@ -78,6 +81,7 @@ struct Tokenizer::Impl {
   PreTokenizedString pre_tokenize(std::string_view text) const;
   void append_normalized(CharSpan section, PreTokenizedString& out) const;
   std::vector<Token> tokenize(std::string_view text, std::int32_t sequence) const;
+  Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
   std::size_t truncate_sequences(Sequences& sequences, const EncodeOptions& options) const;
   std::string piece_of(std::int32_t id) const;
 
@@ -156,6 +160,24 @@ std::string Tokenizer::Impl::piece_of(std::int32_t id) const {
   throw BadArgument("token id " + std::to_string(id) + " is not in the tokenizer's vocabulary");
 }
 
+Encoding Tokenizer::Impl::encode(std::string_view text, std::optional<std::string_view> pair,
+                                 const EncodeOptions& options) const {
+  Sequences sequences;
+  sequences.push_back(tokenize(text, 0));
+  if (pair) sequences.push_back(tokenize(*pair, 1));
+  Encoding encoding;
+  encoding.cut = truncate_sequences(sequences, options);
+  if (post_processor) post_processor->process(sequences, options.add_special);
+  for (std::vector<Token>& part : sequences) {
+    if (encoding.tokens.empty()) {
+      encoding.tokens = std::move(part);
+    } else {
+      std::move(part.begin(), part.end(), std::back_inserter(encoding.tokens));
+    }
+  }
+  return encoding;
+}
+
 Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {
   return parse(format::read_file(tokenizer_json, format::JsonLimits{}.max_bytes), tokenizer_json.string());
 }
@@ -173,21 +195,11 @@ Encoding Tokenizer::encode(std::string_view text, std::optional<std::string_view
                            const EncodeOptions& options) const {
   check_text(text);
   if (pair) check_text(*pair);
-  Sequences sequences;
-  sequences.push_back(impl_->tokenize(text, 0));
-  if (pair) sequences.push_back(impl_->tokenize(*pair, 1));
-  Encoding encoding;
-  encoding.cut = impl_->truncate_sequences(sequences, options);
-  if (impl_->post_processor) impl_->post_processor->process(sequences, options.add_special);
-  for (std::vector<Token>& part : sequences) {
-    if (encoding.tokens.empty()) {
-      encoding.tokens = std::move(part);
-    } else {
-      encoding.tokens.insert(encoding.tokens.end(), std::make_move_iterator(part.begin()),
-                             std::make_move_iterator(part.end()));
-    }
+  try {
+    return impl_->encode(text, pair, options);
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("no memory for the tokens of a text of " + std::to_string(text.size()) + " bytes");
   }
-  return encoding;
 }
 
 std::string Tokenizer::decode(const std::vector<std::int32_t>& ids, bool skip_special) const {

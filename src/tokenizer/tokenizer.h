@@ -14,7 +14,7 @@ namespace sightline::tokenizer {
 /// One token of an encoding.
 struct Token {
   std::int32_t id = 0;
-  std::string piece;               // as the vocabulary spells it ("##ing", "[CLS]")
+  std::string piece;  // as the vocabulary spells it ("##ing", "[CLS]"); an added token in the text, as it stands there
   std::size_t begin = 0, end = 0;  // byte range in the original UTF-8 text; empty for tokens that the template added
   std::int32_t type_id = 0;
   std::int32_t sequence = -1;  // 0 = text, 1 = pair, -1 = added by the template
@@ -43,13 +43,14 @@ class Tokenizer {
   /// From the JSON text; `name` is used in messages.
   static Tokenizer parse(std::string_view json, std::string_view name);
 
-  /// Throws BadArgument for text that is not UTF-8 (saying at which byte). Added special tokens found in the text
-  /// become those tokens, as the file's flags say.
+  /// Throws BadArgument for text that is not UTF-8 (saying at which byte), BadFile where the normalizer makes the text
+  /// grow beyond bounds, OutOfMemory. Added tokens found in the text become those tokens, as the file's flags say.
   Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const {
     return encode(text, std::nullopt, options);
   }
 
+  /// Throws BadArgument for an id that is not in the vocabulary.
   std::string decode(const std::vector<std::int32_t>& ids, bool skip_special) const;
 
   std::size_t vocabulary_size() const;  // added tokens counted

@@ -1,5 +1,6 @@
 #include "src/tokenizer/tokenizer.h"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "src/tokenizer/testing.h"
@@ -71,6 +72,24 @@ TEST(Tokenizer, ReportsPaddingAndTruncationOfTheFile) {
   EXPECT_EQ(parse(file).file_truncation(), 64u);
   file["padding"]["strategy"] = "BatchLongest";
   EXPECT_FALSE(parse(file).file_padding());
+}
+
+TEST(Tokenizer, PaddingOfMiniLmDoesNotAct) {
+  const char* named = std::getenv("SIGHTLINE_MINILM");
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::filesystem::path caches = cache != nullptr ? cache : std::string(home != nullptr ? home : "") + "/.cache";
+  const std::filesystem::path folder = named != nullptr ? named : caches / "sightline/all-MiniLM-L6-v2";
+  if (!std::filesystem::exists(folder / "tokenizer.json")) {
+    GTEST_SKIP() << "no tokenizer.json in " << folder << "; SIGHTLINE_MINILM can name another folder";
+  }
+  const Tokenizer tokenizer = Tokenizer::load(folder / "tokenizer.json");
+  EXPECT_EQ(tokenizer.file_padding(), 128u);
+  EXPECT_EQ(tokenizer.file_truncation(), 128u);
+  EXPECT_EQ(ids_of(tokenizer.encode("hello world")), (std::vector<std::int32_t>{101, 7592, 2088, 102}));
+  std::string long_text;
+  for (int i = 0; i < 200; ++i) long_text += "hello ";
+  EXPECT_EQ(tokenizer.encode(long_text).tokens.size(), 202u);
 }
 
 TEST(Tokenizer, WordsArePreTokens) {
