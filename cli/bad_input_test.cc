@@ -1,7 +1,9 @@
 // What goes wrong is said in one line and leaves nothing behind.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -156,6 +158,44 @@ TEST(BadInput, FullStandardOutput) {
     start.output_to = "/dev/full";
     expect_failure(run_program(start), 1, {"standard output", "No space left"});
   }
+}
+
+TEST(Signals, ClosedPipeEndsWithoutAWord) {
+  for (const bool ignored : {false, true}) {
+    Start start;
+    start.arguments = {"look", "the cat", "-m", tiny()};
+    start.output_closed = true;
+    start.ignore_pipe_signal = ignored;
+    const Outcome outcome = run_program(start);
+    EXPECT_EQ(outcome.status, 128 + SIGPIPE);
+    EXPECT_TRUE(outcome.error.empty()) << outcome.error;
+  }
+}
+
+TEST(Signals, InterruptsEndTheProgram) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    Start start;
+    start.arguments = {"look", "-m", tiny()};
+    start.signal = signal;  // while it waits for its input
+    const Outcome outcome = run_program(start);
+    EXPECT_EQ(outcome.status, 128 + signal);
+    EXPECT_TRUE(outcome.output.empty());
+    EXPECT_TRUE(outcome.error.empty()) << outcome.error;
+  }
+}
+
+// A pipe that nobody reads holds the program in the middle of writing, its picture's file begun.
+TEST(Signals, InterruptWhileWritingLeavesNothing) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("map.npy");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  Start start;
+  start.arguments = {"map", "the cat", "-o", path, "-m", tiny()};
+  start.signal = SIGINT;
+  const Outcome outcome = run_program(start);
+  EXPECT_EQ(outcome.status, 128 + SIGINT);
+  EXPECT_TRUE(outcome.output.empty());
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"map.npy"});
 }
 
 TEST(BadInput, FileThatCannotBeRead) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -41,7 +42,7 @@ std::string read_all(int descriptor) {
 }
 
 [[noreturn]] void become_program(const Start& start) {
-  std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGPIPE, start.ignore_pipe_signal ? SIG_IGN : SIG_DFL);
   const char* home = std::getenv("HOME");
   const std::string kept = home ? home : "/";
   clearenv();
@@ -95,6 +96,7 @@ Outcome run_program(const Start& start) {
   if (start.terminal_columns > 0) return run_in_terminal(start);
   std::signal(SIGPIPE, SIG_IGN);  // the program may end before it has read its input
   const Pipe input, output, error;
+  if (start.output_closed) close(output.read_end());
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("fork");
   if (child == 0) {
@@ -103,6 +105,7 @@ Outcome run_program(const Start& start) {
          STDOUT_FILENO);
     dup2(error.write_end(), STDERR_FILENO);
     close(input.write_end());
+    close(output.read_end());
     become_program(start);
   }
   close(input.read_end());
@@ -110,8 +113,14 @@ Outcome run_program(const Start& start) {
   close(error.write_end());
   Outcome outcome;
   std::thread errors([&] { outcome.error = read_all(error.read_end()); });
-  std::thread feeder([&] { feed(input, start.input); });
-  outcome.output = read_all(output.read_end());
+  std::thread feeder([&] {
+    if (start.signal) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      kill(child, start.signal);
+    }
+    feed(input, start.input);
+  });
+  if (!start.output_closed) outcome.output = read_all(output.read_end());
   feeder.join();
   errors.join();
   outcome.status = wait_for(child);

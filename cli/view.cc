@@ -78,8 +78,7 @@ std::vector<std::string> axis_notes(const engine::Look& look, const engine::Axis
                                     const std::optional<engine::MapId>& id) {
   std::vector<std::string> notes;
   if (std::any_of(axis.begin(), axis.end(), [](const auto& item) { return item.token_end - item.token_begin > 1; })) {
-    notes.push_back(
-        "Pieces of a word are merged: weight to it is their sum, weight from it their mean (--pieces shows them)");
+    notes.push_back("Pieces of a word are merged: weight to it is their sum, from it their mean");
   }
   if (!options.no_special) return notes;
   std::string share;

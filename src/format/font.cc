@@ -2,13 +2,18 @@
 
 #include <fmt/core.h>
 #include <ft2build.h>
-#include <unicode/utf8.h>
+#include <unicode/ubidi.h>
+#include <unicode/ushape.h>
+#include <unicode/ustring.h>
+#include <unicode/utf16.h>
 #include FT_FREETYPE_H
 
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numbers>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -44,6 +49,39 @@ FT_Matrix rotation(double degrees) {
   const auto cosine = static_cast<FT_Fixed>(std::lround(std::cos(radians) * 65536));
   const auto sine = static_cast<FT_Fixed>(std::lround(std::sin(radians) * 65536));
   return {cosine, -sine, sine, cosine};
+}
+
+// UTF-16 of valid or broken UTF-8 (U+FFFD for what is broken).
+std::u16string to_utf16(std::string_view text) {
+  std::u16string wide(text.size(), u'\0');  // never more units than bytes
+  std::int32_t length = 0, replaced = 0;
+  UErrorCode status = U_ZERO_ERROR;
+  u_strFromUTF8WithSub(wide.data(), static_cast<std::int32_t>(wide.size()), &length, text.data(),
+                       static_cast<std::int32_t>(text.size()), 0xFFFD, &replaced, &status);
+  wide.resize(U_SUCCESS(status) ? static_cast<std::size_t>(length) : 0);
+  return wide;
+}
+
+struct BidiCloser {
+  void operator()(UBiDi* bidi) const { ubidi_close(bidi); }
+};
+
+// Letters in the order in which they stand from left to right, Arabic ones in their joined forms.
+std::u16string visual_order(std::u16string text) {
+  const auto size = static_cast<std::int32_t>(text.size());
+  if (ubidi_getBaseDirection(text.data(), size) != UBIDI_RTL) return text;
+  UErrorCode status = U_ZERO_ERROR;
+  std::u16string shaped(text.size(), u'\0'), ordered(text.size(), u'\0');
+  const std::int32_t length = u_shapeArabic(text.data(), size, shaped.data(), size,
+                                            U_SHAPE_LETTERS_SHAPE | U_SHAPE_LENGTH_GROW_SHRINK, &status);
+  const std::unique_ptr<UBiDi, BidiCloser> bidi(ubidi_open());
+  if (!bidi) return text;
+  ubidi_setPara(bidi.get(), shaped.data(), length, UBIDI_DEFAULT_RTL, nullptr, &status);
+  const std::int32_t written =
+      ubidi_writeReordered(bidi.get(), ordered.data(), size, UBIDI_DO_MIRRORING | UBIDI_KEEP_BASE_COMBINING, &status);
+  if (U_FAILURE(status)) return text;
+  ordered.resize(static_cast<std::size_t>(written));
+  return ordered;
 }
 
 }  // namespace
@@ -124,14 +162,14 @@ struct Font::Impl {
     return found->second;
   }
 
-  // Calls visit(glyph) for each character of valid or broken UTF-8 (U+FFFD for what is broken).
+  // Calls visit(glyph) for each character, from left to right.
   template <typename Visit>
   void each_glyph(std::string_view text, bool bold, Visit visit) {
-    const auto size = static_cast<std::int64_t>(text.size());
-    for (std::int64_t i = 0; i < size;) {
-      UChar32 character = 0;
-      U8_NEXT_OR_FFFD(reinterpret_cast<const std::uint8_t*>(text.data()), i, size, character);
-      visit(find(static_cast<char32_t>(character), bold));
+    const std::u16string line = visual_order(to_utf16(text));
+    for (std::size_t i = 0; i < line.size();) {
+      char32_t character = 0;
+      U16_NEXT(line.data(), i, line.size(), character);
+      visit(find(character, bold));
     }
   }
 };

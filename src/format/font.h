@@ -24,7 +24,8 @@ struct GlyphMask {
 using GlyphSink = std::function<void(const GlyphMask&)>;
 
 /// DejaVu Sans through FreeType; GNU Unifont stands in for glyphs it lacks, an empty box for glyphs that both lack.
-/// Text is one line of UTF-8, set left to right without shaping. Not for concurrent use.
+/// Text is one line of UTF-8; a line that begins from right to left is set so, its Arabic letters joined. No other
+/// shaping. Not for concurrent use.
 class Font {
  public:
   /// Reads the fonts from the folders that their Debian packages use below `root`. Throws BadFile naming the package to

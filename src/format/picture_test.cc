@@ -150,6 +150,17 @@ TEST_F(PictureTest, ScriptsWithoutGlyphsStillDraw) {
   EXPECT_GT(drawn(picture).count(kRed), 50u);
 }
 
+// The first letter of a Hebrew word is its rightmost: "שא" must look like the left-to-right run of alef, then shin.
+TEST_F(PictureTest, RightToLeftWordsStandFromRightToLeft) {
+  Picture word = blank(100, 60), letters = word;
+  Font font;
+  word.labels.push_back({"\xD7\xA9\xD7\x90", 10, 40, {30}, kRed});
+  letters.labels.push_back({"\xD7\x90", 10, 40, {30}, kRed});
+  letters.labels.push_back({"\xD7\xA9", 10 + font.width("\xD7\x90", {30}), 40, {30}, kRed});
+  EXPECT_EQ(drawn(word).rgb, drawn(letters).rgb);
+  EXPECT_GT(drawn(word).count(kRed), 20u);
+}
+
 TEST_F(PictureTest, StopsWhenProgressThrows) {
   Font font;
   std::string file;
