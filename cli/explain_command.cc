@@ -39,8 +39,8 @@ class ExplainView {
                steps_.output);
     painter_.newline();
     add_peaks();
-    say(fmt::format("largest difference from the fused kernel: {:.1e} in a weight, {:.1e} in the sum",
-                    steps_.weight_difference, steps_.output_difference));
+    say(fmt::format("farthest from the fused kernel: {:.1e} in a weight, {:.1e} in the sum", steps_.weight_difference,
+                    steps_.output_difference));
   }
 
  private:

@@ -21,9 +21,9 @@ std::string plural(std::size_t count, std::string_view one) {
 void add_model_line(Painter& painter, const engine::Look& look) {
   std::size_t special = 0;
   for (const engine::LookToken& token : look.tokens()) special += token.special;
-  const std::string facts = fmt::format(
-      ": {} layers {} {} heads; {} and {} special tokens, read as {}", look.layers(), painter.glyph("×", "x"),
-      look.heads(), plural(look.words().size() - special, "word"), special, plural(look.tokens().size(), "token"));
+  const std::string facts =
+      fmt::format(", {} layers {} {} heads: {}, {} ({} special)", look.layers(), painter.glyph("×", "x"), look.heads(),
+                  plural(look.words().size() - special, "word"), plural(look.tokens().size(), "token"), special);
   painter.paragraph({{Ink::bold, displayable(look.model().name, painter.terminal().utf8)}, {Ink::plain, facts}})
       .newline();
 }

@@ -59,8 +59,7 @@ TEST(Look, ShowsModelTableMatrixAndCaveat) {
   const Outcome outcome = tiny_run({"look", engine::testing::kTired});
   ASSERT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_TRUE(outcome.error.empty()) << outcome.error;
-  EXPECT_TRUE(
-      contains(outcome.output, "tiny-bert: 2 layers × 3 heads; 12 words and 2 special tokens, read as 16 tokens"))
+  EXPECT_TRUE(contains(outcome.output, "tiny-bert, 2 layers × 3 heads: 12 words, 16 tokens (2 special)"))
       << outcome.output;
   for (const char* part :
        {"entropy, % of even", "mean distance, tokens", "special", "previous", "same", "next", "because"}) {
