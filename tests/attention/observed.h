@@ -34,6 +34,9 @@ struct Observed {
   /// tile() over the whole map of each head, [B, Hq, Nq, Nk].
   std::vector<float> map(const AttentionProblem& problem, Stage stage) const;
 
+  /// All arrays of numbers beside `out`, by name.
+  std::vector<std::pair<const char*, const std::vector<float>*>> arrays() const;
+
   Strided<float> out;
   std::vector<float> row_max, row_sum, lse, entropy, position, distance;
   std::vector<std::int32_t> topk_index;
@@ -41,7 +44,6 @@ struct Observed {
 
  private:
   Observations request(const ObservationRecipe& recipe);
-  std::vector<std::pair<const char*, const std::vector<float>*>> arrays() const;
 };
 
 bool same_bits(float a, float b);

@@ -45,6 +45,7 @@ class Checker {
     check_offsets_and_segments();
     check_key_mass();
     check_overview();
+    check_zeros();
     if (!got_.out.gaps_untouched()) fail("out", 0, "a gap between elements was written", 0, 0);
     return message_;
   }
@@ -60,6 +61,7 @@ class Checker {
   void check_offsets_and_segments();
   void check_key_mass();
   void check_overview();
+  void check_zeros();
 
   const double* weights(std::int64_t row) const { return want_.weights.data() + row * keys_; }
   const double* scores(std::int64_t row) const { return want_.scores.data() + row * keys_; }
@@ -301,6 +303,20 @@ void Checker::check_overview() {
     }
     const double count = static_cast<double>(std::max<std::int64_t>(end - begin, 1));
     if (!nan) near("overview", n, got_.overview[n], sum / count, bound / count);
+  }
+}
+
+// -0 would make bits depend on which of two equal maxima a target keeps.
+void Checker::check_zeros() {
+  for (const auto& [name, values] : got_.arrays()) {
+    const auto negative = [](float x) { return x == 0 && std::signbit(x); };
+    const auto found = std::find_if(values->begin(), values->end(), negative);
+    if (found != values->end()) fail(name, found - values->begin(), "a negative zero", *found, 0);
+  }
+  for (std::int64_t i = 0; i < rows() * p_.v.shape[3]; ++i) {
+    const std::int64_t row = i / p_.v.shape[3];
+    const float x = got_.out.at(batch_of(row), row / queries_ % heads_, row % queries_, i % p_.v.shape[3]);
+    if (x == 0 && std::signbit(x)) fail("out", i, "a negative zero", x, 0);
   }
 }
 
