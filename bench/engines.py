@@ -27,44 +27,50 @@ def tensor(array):
     return sightline_c.Tensor.dense(array.ctypes.data, array.shape)
 
 
+BASIC = ("lse", "row_max", "entropy", "position")
+SINGLE = ("distance", "offsets", "key_mass", "segments", "overview")
+# What can be asked for; docs/performance.md lists it.
+LEVELS = {
+    "none": (),
+    "basic": BASIC,
+    "top4": (*BASIC, "top_k"),
+    "all": (*BASIC, "top_k", *SINGLE),
+    **{name: (name,) for name in SINGLE},
+}
+
+
 def observations(shape, level):
-    """Arrays by field name for a level: none, basic, top4 or all (which docs/performance.md lists)."""
-    rows = shape.output_shape()[:3]
-    found = {}
-    if level != "none":
-        found |= {name: np.empty(rows, np.float32) for name in ("lse", "row_max", "entropy", "position")}
-    if level in ("top4", "all"):
-        found["topk_index"] = np.empty((*rows, TOP_KEYS), np.int32)
-        found["topk_weight"] = np.empty((*rows, TOP_KEYS), np.float32)
-    if level == "all":
-        found["distance"] = np.empty(rows, np.float32)
-        found["offsets"] = np.array([-1, 0, 1])
-        found["offset_mass"] = np.empty((*rows, 3), np.float32)
-        found["key_mass"] = np.empty((*rows[:2], shape.keys), np.float32)
-        # Two segments, the ends of the sequence and the rest, as special tokens would be.
-        found["segment_of_key"] = np.zeros(shape.keys, np.int32)
-        found["segment_of_key"][[0, -1]] = 1
-        found["segment_mass"] = np.empty((*rows, 2), np.float32)
-        bins = min(OVERVIEW_BINS, shape.queries), min(OVERVIEW_BINS, shape.keys)
-        found["overview"] = np.empty((*rows[:2], *bins), np.float32)
-    return found
-
-
-def observation_counts(arrays):
-    counts = {}
-    if "topk_index" in arrays:
-        counts["top_k"] = TOP_KEYS
-    if "overview" in arrays:
-        counts["offset_count"] = len(arrays["offsets"])
-        counts["segment_key_count"] = len(arrays["segment_of_key"])
-        counts["segments"] = 2
-        counts["overview_rows"], counts["overview_cols"] = arrays["overview"].shape[2:]
-    return counts
+    """Arrays and counts of a level, by field name of the arguments."""
+    rows, arrays, counts = shape.output_shape()[:3], {}, {}
+    for name in LEVELS[level]:
+        if name == "top_k":
+            counts["top_k"] = TOP_KEYS
+            arrays["topk_index"] = np.empty((*rows, TOP_KEYS), np.int32)
+            arrays["topk_weight"] = np.empty((*rows, TOP_KEYS), np.float32)
+        elif name == "offsets":
+            arrays["offsets"] = np.array([-1, 0, 1])
+            counts["offset_count"] = len(arrays["offsets"])
+            arrays["offset_mass"] = np.empty((*rows, len(arrays["offsets"])), np.float32)
+        elif name == "key_mass":
+            arrays["key_mass"] = np.empty((*rows[:2], shape.keys), np.float32)
+        elif name == "segments":
+            # Two, the ends of the sequence and the rest, as special tokens would be.
+            arrays["segment_of_key"] = np.zeros(shape.keys, np.int32)
+            arrays["segment_of_key"][[0, -1]] = 1
+            counts |= {"segment_key_count": shape.keys, "segments": 2}
+            arrays["segment_mass"] = np.empty((*rows, 2), np.float32)
+        elif name == "overview":
+            bins = min(OVERVIEW_BINS, shape.queries), min(OVERVIEW_BINS, shape.keys)
+            counts["overview_rows"], counts["overview_cols"] = bins
+            arrays["overview"] = np.empty((*rows[:2], *bins), np.float32)
+        else:
+            arrays[name] = np.empty(rows, np.float32)
+    return arrays, counts
 
 
 def sightline(problem, threads, library, level="none"):
     out = np.empty(problem.shape.output_shape(), np.float32)
-    arrays = observations(problem.shape, level)
+    arrays, counts = observations(problem.shape, level)
     args = sightline_c.AttentionArgs(
         q=tensor(problem.q),
         k=tensor(problem.k),
@@ -74,7 +80,7 @@ def sightline(problem, threads, library, level="none"):
         causal=int(problem.shape.causal),
         alignment=sightline_c.TOP_LEFT,
         **{name: array.ctypes.data_as(ctypes.c_void_p).value for name, array in arrays.items()},
-        **observation_counts(arrays),
+        **counts,
     )
     return Contender(lambda: library.attention(args), lambda: out, arrays)
 

@@ -27,7 +27,6 @@ import sightline_c
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_SHAPES = ["1,8,8,2048,2048,64", "1,8,8,2048,2048,128"]
-LEVELS = ["basic", "top4", "all"]
 SAMPLE_SECONDS = 0.02
 PEAK_SECONDS = 0.02
 TOLERANCE = 1e-4
@@ -38,7 +37,7 @@ def arguments():
     parser.add_argument("--shape", action="append", metavar="B,Hq,Hkv,Nq,Nk,D[,Dv]", help="may be given repeatedly")
     parser.add_argument("--causal", action="store_true", help="key j <= query i (default: both, where no shape is given)")
     parser.add_argument("--peers", default="torch,ort-mha,ort-attention,openvino", help="a list, or none")
-    parser.add_argument("--observe", default="", help="a list of " + ", ".join(LEVELS))
+    parser.add_argument("--observe", default="", help="a list of " + ", ".join(engines.LEVELS))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=9, help="rounds in which every contender has a turn")
     parser.add_argument("--pairs", type=int, default=31, help="pairs with and without observations")
@@ -48,8 +47,8 @@ def arguments():
     chosen = parser.parse_args()
     chosen.peers = [] if chosen.peers == "none" else chosen.peers.split(",")
     chosen.observe = chosen.observe.split(",") if chosen.observe else []
-    for level in set(chosen.observe) - set(LEVELS):
-        parser.error(f"--observe takes {', '.join(LEVELS)}, not '{level}'")
+    for level in set(chosen.observe) - set(engines.LEVELS):
+        parser.error(f"--observe takes {', '.join(engines.LEVELS)}, not '{level}'")
     return parser, chosen
 
 

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Builds Sightline with other block and chunk sizes, and measures their speed and error beside the frozen ones.
+
+    bench/constants.py [--work DIR] [--build build]
+
+The constants of src/observe/tile_block.h are part of the arithmetic: this shows what they were frozen on. Copies of the
+sources are changed and built in DIR (a temporary folder unless given, then reused). Blocks of 128 keys cannot count
+segments, which have 64 bits a block; no segments are asked for here. Needs numpy, CMake and Ninja.
+"""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import accuracy
+import engines
+import peers
+import problem
+import sightline_c
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COPIED = ["src", "include", "cmake", "CMakeLists.txt"]
+FROZEN = (64, 4096)
+NO_CHUNKS = 1 << 30
+VARIANTS = [(32, 4096), (128, 4096), (64, 1024), (64, 2048), (64, 8192), (64, NO_CHUNKS)]
+SHAPES = [
+    problem.Shape(1, heads, heads, n, n, width, width, causal)
+    for n, heads in ((2048, 4), (8192, 1))
+    for width in (64, 128)
+    for causal in (False, True)
+]
+
+
+def name(variant):
+    block, chunk = variant
+    return f"blocks of {block}, " + ("no chunks" if chunk == NO_CHUNKS else f"chunks of {chunk}")
+
+
+def changed(text, constant, value):
+    """The header with another value of a constant; it must be there."""
+    text, count = re.subn(rf"(constexpr int {constant} = )\d+;", rf"\g<1>{value};", text)
+    if count != 1:
+        raise SystemExit(f"{constant} is not in tile_block.h")
+    return text
+
+
+def built(variant, work):
+    """The library of a variant."""
+    block, chunk = variant
+    folder = work / f"{block}_{chunk}"
+    for part in COPIED:
+        source, target = ROOT / part, folder / part
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, target)
+    header = folder / "src/observe/tile_block.h"
+    header.write_text(changed(changed(header.read_text(), "kBlockKeys", block), "kChunkKeys", chunk))
+    options = ["-DCMAKE_BUILD_TYPE=Release", "-DSIGHTLINE_ATTENTION_ONLY=ON", "-DSIGHTLINE_BENCH=OFF", "-DBUILD_TESTING=OFF"]
+    quiet = {"check": True, "stdout": subprocess.DEVNULL}
+    subprocess.run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *options], **quiet)
+    subprocess.run(["ninja", "-C", folder / "build", "sightline_shared"], **quiet)
+    return sightline_c.built_library(folder / "build")
+
+
+def error_of(library, shape, seeds):
+    error = accuracy.Error()
+    for seed in range(seeds):
+        case = problem.Problem(shape, seed)
+        contender = engines.sightline(case, 1, library)
+        contender.run()
+        error.add(contender.output(), case.reference()["out"])
+    return error
+
+
+def show_shape(shape, libraries, clock, chosen):
+    case = problem.Problem(shape)
+    found = {variant: engines.sightline(case, 1, library) for variant, library in libraries.items()}
+    best, peak = peers.interleaved_minima(found, clock, chosen.repeat)
+    for variant, library in libraries.items():
+        share = shape.operations() / best[variant] / peak
+        error = error_of(library, shape, chosen.seeds)
+        slower = best[variant] / best[FROZEN] - 1
+        print(
+            f"| {shape} | {name(variant)} | {100 * share:.1f} % | {100 * slower:+.1f} % | {error.rms():.2e} | {error.largest:.2e} |",
+            flush=True,
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", help="where to build")
+    parser.add_argument("--build", default=str(ROOT / "build"), help="where the frozen ones were built")
+    parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--seeds", type=int, default=5)
+    chosen = parser.parse_args()
+    work = pathlib.Path(chosen.work or tempfile.mkdtemp(prefix="sightline-constants-"))
+    libraries = {FROZEN: sightline_c.built_library(chosen.build)}
+    for variant in VARIANTS:
+        print(f"building {name(variant)}", file=sys.stderr)
+        libraries[variant] = built(variant, work)
+    clock = peers.Clock(1, chosen.build)
+    print("| shape | constants | of peak | time | RMS error | max error |\n|---|---|---|---|---|---|")
+    for shape in SHAPES:
+        show_shape(shape, libraries, clock, chosen)
+
+
+if __name__ == "__main__":
+    main()
