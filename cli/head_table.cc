@@ -58,25 +58,26 @@ std::array<Measure, 6> measures(const engine::Look& look) {
 
 constexpr int kLabelWidth = 3;   // "12 "
 constexpr int kTitleWidth = 21;  // the longest
+constexpr int kMostLayersInOneColumn = 12;
+constexpr int kRuler = 4;  // heads from one number to the next where cells are too narrow for each
 
 struct Layout {
   int cell = 3;    // columns a head
   int across = 2;  // grids side by side
   int heads = 0;   // heads in one band of grids: all, unless there are more than columns
   int grid_width() const { return std::max(kTitleWidth, kLabelWidth + cell * heads); }
+  bool digits() const { return cell == 3; }
 };
 
-// Prefers digits with a space between, then two grids side by side; touching digits need colours to be told apart.
+// Prefers digits with a space between (touching ones of equal tint cannot be read), then grids side by side, then wide
+// shades.
 Layout choose_layout(const Painter& painter, int layers, int heads) {
   const int width = painter.terminal().width;
-  const auto fits = [&](int cell, int across) {
-    return (Layout{cell, across, heads}.grid_width() + 1) * across - 1 <= width;
-  };
-  if (fits(3, 3)) return {3, 3, heads};
-  if (fits(3, 2)) return {3, 2, heads};
-  if (painter.coloured() && fits(2, 2)) return {2, 2, heads};
-  if (layers <= 12 && fits(3, 1)) return {3, 1, heads};
-  if (fits(1, 2)) return {1, 2, heads};
+  for (const Layout& layout : {Layout{3, 3, heads}, Layout{3, 2, heads}, Layout{3, 1, heads}, Layout{2, 3, heads},
+                               Layout{2, 2, heads}, Layout{1, 3, heads}, Layout{1, 2, heads}}) {
+    const bool endless = layout.cell == 3 && layout.across == 1 && layers > kMostLayersInOneColumn;
+    if ((layout.grid_width() + 1) * layout.across - 1 <= width && !endless) return layout;
+  }
   return {1, 1, std::min(heads, width - kLabelWidth)};
 }
 
@@ -92,6 +93,7 @@ class HeadTable {
           std::span(all).subspan(first, std::min(static_cast<std::size_t>(layout_.across), all.size() - first));
       for (int head = 0; head < look_.heads(); head += layout_.heads) add_band(beside, head);
     }
+    add_legend();
   }
 
  private:
@@ -100,9 +102,7 @@ class HeadTable {
     each(beside, [&](const Measure& measure) {
       painter_.accent(pad_right(measure.title, layout_.grid_width(), painter_.terminal().utf8));
     });
-    if (layout_.cell > 1 || first_head > 0 || layout_.heads < look_.heads()) {
-      each(beside, [&](const Measure&) { add_head_numbers(first_head); });
-    }
+    each(beside, [&](const Measure&) { add_head_numbers(first_head); });
     for (int layer = 1; layer <= look_.layers(); ++layer) {
       each(beside, [&](const Measure& measure) { add_row(measure, layer, first_head); });
     }
@@ -121,11 +121,12 @@ class HeadTable {
 
   void add_head_numbers(int first_head) {
     std::string numbers(kLabelWidth, ' ');
-    if (layout_.cell == 1) numbers += fmt::format("{}-{}", first_head + 1, last_head(first_head));
-    for (int head = first_head; layout_.cell > 1 && head < last_head(first_head); ++head) {
-      numbers += fmt::format("{:>{}}", head + 1, layout_.cell);
+    for (int head = first_head; head < last_head(first_head); head += layout_.digits() ? 1 : kRuler) {
+      numbers += layout_.digits() ? fmt::format("{:>{}}", head + 1, layout_.cell)
+                                  : fmt::format("{:<{}}", head + 1, kRuler * layout_.cell);
     }
-    painter_.soft(pad_right(numbers, layout_.grid_width(), painter_.terminal().utf8));
+    painter_.soft(pad_right(numbers.substr(0, static_cast<std::size_t>(layout_.grid_width())), layout_.grid_width(),
+                            painter_.terminal().utf8));
   }
 
   void add_row(const Measure& measure, int layer, int first_head) {
@@ -139,21 +140,30 @@ class HeadTable {
 
   void add_cell(const Measure& measure, const MapSummary& summary, bool marked) {
     const double place = measure.place(summary);
-    if (layout_.cell == 1) {
-      painter_.shade(place, 1);
-    } else {
+    if (layout_.digits()) {
       painter_.tinted(place, digits(measure.number(summary), marked), marked);
+    } else if (marked) {
+      painter_.tinted(place, pad_right(arrow(), layout_.cell, painter_.terminal().utf8), true);
+    } else {
+      painter_.shade(place, layout_.cell);
     }
+  }
+
+  std::string_view arrow() const { return painter_.glyph("›", ">"); }
+
+  void add_legend() {
+    painter_.note(fmt::format("a row a layer, a column a head; means over the rows of text tokens; {} is {}{}", arrow(),
+                              engine::map_name(marked_), layout_.digits() ? "" : "; more shade is more"));
   }
 
   // Two digits, or three where colours keep cells apart; blank for what rounds to 0. The marked head's begin with an
   // arrow.
   std::string digits(double number, bool marked) const {
-    const double most = painter_.coloured() && layout_.cell == 3 ? 999 : 99;
+    const double most = painter_.coloured() ? 100 : 99;
     const std::string text = std::isnan(number) ? "?" : fmt::format("{:.0f}", std::min(number, most));
     const std::string shown = text == "0" && !marked ? "" : text;
     std::string cell = fmt::format("{:>{}}", shown, layout_.cell);
-    if (marked && cell.front() == ' ') cell.replace(0, 1, painter_.glyph("›", ">"));
+    if (marked && cell.front() == ' ') cell.replace(0, 1, arrow());
     return cell;
   }
 

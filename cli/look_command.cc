@@ -28,13 +28,6 @@ void add_model_line(Painter& painter, const engine::Look& look) {
       .newline();
 }
 
-void add_heads(Painter& painter, const engine::Look& look, const engine::MapId& map) {
-  add_head_table(painter, look, map);
-  painter.note(fmt::format("a row a layer, a column a head; means over the rows of text tokens; {} is {}",
-                           painter.glyph("›", ">"), engine::map_name(map)));
-  painter.newline();
-}
-
 void add_map(Painter& painter, const engine::Look& look, const engine::MapId& map, const Options& options) {
   const engine::Axis axis = chosen_axis(look, options);
   const bool chosen = options.layer && options.head;
@@ -62,7 +55,8 @@ std::string look_text(const Options& options, const engine::Look& look, const en
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
   add_model_line(painter, look);
   if (options.token.empty()) {
-    add_heads(painter, look, map);
+    add_head_table(painter, look, map);
+    painter.newline();
     add_map(painter, look, map, options);
   } else {
     add_token_view(painter, look, options);
