@@ -224,6 +224,18 @@ TEST(Usage, WrongUsageEndsWithTwo) {
   }
 }
 
+TEST(BadInput, MessagesCannotDriveTheTerminal) {
+  for (const Outcome& outcome :
+       {run_with({"look", "the cat", "--token", "\x1b[2J\xE2\x80\xAE", "-m", tiny()}),
+        run_with({"look", "the cat", "-m", "/no\x1b[31mwhere"}), run_with({"look", "-f", "/no\nwhere", "-m", tiny()}),
+        run_with({"look", "the cat", "--\x1b[31m"}),
+        run_with({"map", "the cat", "-o", "/no\x1bwhere/map.png", "-m", tiny()})}) {
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_EQ(outcome.error.find('\x1b'), std::string::npos) << outcome.error;
+    EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << outcome.error;
+  }
+}
+
 TEST(BadInput, UnknownSimdTarget) {
   Start start;
   start.arguments = {"look", "the cat", "-m", tiny()};

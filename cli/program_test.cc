@@ -1,6 +1,8 @@
 // The program as a user meets it: what it prints, how it ends, what it leaves behind.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -170,6 +172,23 @@ TEST(Look, WritesReports) {
   EXPECT_EQ(folder.names().size(), 1u);
 }
 
+TEST(Look, OneOfLayerAndHeadLeavesTheSharpestOfTheRest) {
+  const auto heading = [](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"look", engine::testing::kTired};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const std::string output = tiny_run(arguments).output;
+    return output.substr(output.find("\nLayer ") + 1, std::strlen("Layer 1, head 1"));
+  };
+  EXPECT_EQ(heading({"--layer", "1"}).substr(0, 7), "Layer 1");
+  EXPECT_EQ(heading({"--head", "3"}).substr(9), "head 3");
+  EXPECT_EQ(heading({"--layer", "1", "--head", "2"}), "Layer 1, head 2");
+}
+
+TEST(Look, ThreadsChangeNothing) {
+  EXPECT_EQ(tiny_run({"look", engine::testing::kTired, "-t", "1"}).output,
+            tiny_run({"look", engine::testing::kTired, "-t", "2"}).output);
+}
+
 TEST(Look, SetsSpecialTokensAsideAndSaysSo) {
   const std::string output = tiny_run({"look", "the cat sat", "--no-special"}).output;
   EXPECT_FALSE(contains(output, "[CLS]"));
@@ -184,6 +203,27 @@ TEST(Explain, ShowsTheFourSteps) {
     EXPECT_TRUE(contains(outcome.output, part)) << part;
   }
   for (const std::string& line : lines_of(outcome.output)) EXPECT_LE(display_width(line), 80) << line;
+}
+
+// Published measurement of all-MiniLM-L6-v2 on this sentence: in L4H2 `it` gives 0.677 of its weight to `animal`.
+TEST(Explain, SeesTheAnimalInMiniLm) {
+  if (!engine::testing::has_minilm()) GTEST_SKIP() << engine::testing::no_minilm();
+  Start start;
+  start.arguments = {
+      "explain", engine::testing::kTired,           "--token", "it", "--layer", "4", "--head", "2", "--json",
+      "-m",      engine::testing::minilm().string()};
+  const Outcome outcome = run_program(start);
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  const auto explanation = nlohmann::json::parse(outcome.output).at("explanations").at(0);
+  EXPECT_NEAR(explanation.at("keys").at(2).at("weight").get<double>(), 0.677, 0.0005);
+  EXPECT_LT(explanation.at("weight_difference").get<double>(), 1e-6);
+}
+
+TEST(Explain, ListsOnlyTheHeaviestKeys) {
+  const std::string output =
+      tiny_run({"explain", engine::testing::kTired, "--token", "it", "--layer", "1", "--head", "2", "--top", "3"})
+          .output;
+  EXPECT_TRUE(contains(output, "13 more")) << output;
 }
 
 TEST(Explain, LeavesTheDivisionOut) {
@@ -209,6 +249,35 @@ TEST(Map, WritesEachKindWholeAndAlone) {
     EXPECT_EQ(folder.names(), std::vector<std::string>{name});
     EXPECT_TRUE(contains(outcome.output, kCaveat));
   }
+}
+
+// The floats of an .npy file whose header names `shape`.
+std::vector<float> npy_values(const std::string& file, const std::string& shape) {
+  EXPECT_TRUE(file.starts_with("\x93NUMPY"));
+  const std::size_t header = 10 + static_cast<unsigned char>(file[8]) + 256 * static_cast<unsigned char>(file[9]);
+  EXPECT_TRUE(contains(file.substr(0, header), "'<f4'")) << file.substr(0, header);
+  EXPECT_TRUE(contains(file.substr(0, header), shape)) << file.substr(0, header);
+  std::vector<float> values((file.size() - header) / sizeof(float));
+  std::memcpy(values.data(), file.data() + header, values.size() * sizeof(float));
+  return values;
+}
+
+TEST(Map, NpyHoldsTheReportsWeights) {
+  const TemporaryFolder folder;
+  const std::string text = "the cat's unhappiness", one = folder.path("one.npy"), all = folder.path("all.npy");
+  const Outcome json = tiny_run({"look", text, "--layer", "2", "--head", "3", "--json"});
+  ASSERT_EQ(tiny_run({"map", text, "--layer", "2", "--head", "3", "-o", one}).status, 0);
+  ASSERT_EQ(tiny_run({"map", text, "--all", "-o", all}).status, 0);
+  const auto grid = nlohmann::json::parse(json.output).at("maps").at(5).at("grid").at("weights");
+  std::vector<float> expected;
+  for (const auto& row : grid) {
+    for (const auto& weight : row) expected.push_back(weight.get<float>());
+  }
+  const std::string side = std::to_string(grid.size());
+  EXPECT_EQ(npy_values(testing::file_content(one), "(" + side + ", " + side + ")"), expected);
+  const auto sheet = npy_values(testing::file_content(all), "(2, 3, " + side + ", " + side + ")");
+  ASSERT_EQ(sheet.size(), 6 * expected.size());
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), sheet.end() - static_cast<std::ptrdiff_t>(expected.size())));
 }
 
 TEST(Map, SvgCarriesLabelsLegendAndCaveat) {
