@@ -2,6 +2,8 @@
 // (2000 by default); RapidCheck prints the seed, and RC_PARAMS="seed=..." repeats a run.
 #include <gtest/gtest.h>
 
+#include <iostream>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -37,8 +39,42 @@ void check_recipe(const ProblemRecipe& recipe) {
   cpu::force_target("");
 }
 
+// How often each border of the domain was met.
+class Coverage {
+ public:
+  void count(const ProblemRecipe& r) {
+    note("no queries", r.queries == 0);
+    note("no keys", r.keys == 0);
+    note("width 1", r.width == 1);
+    note("stride 0", is_shared(r.q) || is_shared(r.k) || is_shared(r.v));
+    note("negative stride", r.q == Layout::reversed || r.k == Layout::reversed || r.v == Layout::reversed);
+    note("NaN or infinity in hidden keys", r.poison == Poison::hidden && r.keys > 0 && (r.causal || r.sequences));
+    note("NaN in visible keys", r.poison == Poison::visible && r.keys > 0);
+    note("rows without a visible key", r.mask == MaskKind::some_rows_empty);
+    note("bias of the lowest float", r.bias == BiasKind::lowest_float);
+    note("more than one chunk of keys", r.keys > 4096);
+  }
+  void print_and_check() const {
+    for (const auto& [what, times] : times_) {
+      std::cout << "  " << what << ": " << times << " cases\n";
+      EXPECT_TRUE(times > 0 || is_reduced()) << what;
+    }
+  }
+
+ private:
+  static bool is_shared(Layout layout) { return layout == Layout::shared_batch || layout == Layout::shared_heads; }
+  void note(const char* what, bool met) { times_[what] += met; }
+  std::map<std::string, int> times_;
+};
+
 TEST(AttentionProperty, AgreesWithTheReferenceOnEveryTarget) {
-  check_property([] { check_recipe(*any_recipe()); });
+  Coverage coverage;
+  check_property([&] {
+    const ProblemRecipe recipe = *any_recipe();
+    coverage.count(recipe);
+    check_recipe(recipe);
+  });
+  coverage.print_and_check();
 }
 
 }  // namespace
