@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <map>
 #include <new>
 
 #include "cli/commands.h"
@@ -23,56 +24,60 @@ std::string version_line() {
 }
 
 void add_text_options(CLI::App& command, Options& options) {
-  command.add_option("TEXT", options.text, "The text, in quotes; - reads standard input, as does leaving it out");
+  command.add_option("TEXT", options.text, "The text, in quotes; without it, or as -, standard input")->type_name("");
   command.add_option("-f,--file", options.file, "Read the text from a file")->type_name("FILE");
   command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
 }
 
 void add_model_options(CLI::App& command, Options& options) {
-  command
-      .add_option("-m,--model", options.model,
-                  "Directory of a model in Hugging Face layout (default: all-MiniLM-L6-v2)")
-      ->type_name("MODEL");
-  command
-      .add_option("-t,--threads", options.threads,
-                  "Threads to use (default: one a processor); results do not depend on it")
+  command.add_option("-m,--model", options.model, "Model's directory (default: all-MiniLM-L6-v2)")->type_name("MODEL");
+  command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, 4096).description(""));
 }
 
 void add_map_options(CLI::App& command, Options& options) {
-  command.add_option("--layer", options.layer, "Layer, from 1 (default: the sharpest head's)")->type_name("L");
-  command.add_option("--head", options.head, "Head of the layer, from 1")->type_name("H");
+  command.add_option("--layer", options.layer, "Layer, from 1 (default: that of the sharpest head)")->type_name("L");
+  command.add_option("--head", options.head, "Head, from 1 (default: the sharpest)")->type_name("H");
+}
+
+void add_top_option(CLI::App& command, Options& options, const std::string& description) {
+  command.add_option("--top", options.top, description)->type_name("N")->check(CLI::Range(1, 64).description(""));
 }
 
 void add_axis_options(CLI::App& command, Options& options) {
-  command.add_flag("--pieces", options.pieces, "Show tokens as the model reads them rather than words");
-  command.add_flag("--no-special", options.no_special, "Leave special tokens out and say how much weight they had");
+  command.add_flag("--pieces", options.pieces, "Tokens as the model reads them, not words");
+  command.add_flag("--no-special", options.no_special, "Leave special tokens out, and say what they weighed");
+}
+
+void add_colour_option(CLI::App& command, Options& options) {
+  const auto choose = [&options](const std::string& when) {
+    static const std::map<std::string, ColourChoice> kChoices = {
+        {"auto", ColourChoice::automatic}, {"always", ColourChoice::always}, {"never", ColourChoice::never}};
+    const auto found = kChoices.find(when);
+    if (found == kChoices.end()) throw CLI::ValidationError("--color", "it is auto, always or never, not " + when);
+    options.colour = found->second;
+  };
+  command.add_option_function<std::string>("--color", choose, "auto, always or never (default: auto)")
+      ->type_name("WHEN");
 }
 
 void add_report_options(CLI::App& command, Options& options) {
-  static const std::map<std::string, ColourChoice> kChoices = {
-      {"auto", ColourChoice::automatic}, {"always", ColourChoice::always}, {"never", ColourChoice::never}};
-  command.add_flag("--json", options.json, "Print the report as JSON instead (docs/report.md)");
-  command.add_option("-o,--output", options.output, "Write the report to a safetensors file as well")
-      ->type_name("FILE");
-  command.add_option("--color", options.colour, "auto, always or never (default: auto; NO_COLOR is respected)")
-      ->type_name("WHEN")
-      ->transform(CLI::CheckedTransformer(kChoices).description(""));
+  command.add_flag("--json", options.json, "Print the report as JSON (docs/report.md)");
+  command.add_option("-o,--output", options.output, "Write the report to a safetensors file, too")->type_name("FILE");
+  add_colour_option(command, options);
 }
 
 constexpr const char* kWordsNote =
-    "Pieces of a word are merged: weight to a word is the sum over its pieces, weight from a word the mean.\n"
-    "A word is named by its text (it), its occurrence (the:2) or its number (#9).\n";
+    "Pieces of a word are merged: weight to it is the sum over them, weight from it\n"
+    "the mean. A word is named by its text (it), its occurrence (the:2) or its\nnumber (#9).\n";
 
 void add_look(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("look", "See where every word of a text looked");
   add_text_options(command, options);
   command.add_option("--token", options.token, "Show one word's row through every head instead")->type_name("WORD");
   add_map_options(command, options);
-  command.add_option("--top", options.top, "Keys a row: 3 in the view of one word, 4 in reports")
-      ->type_name("N")
-      ->check(CLI::Range(1, 64));
+  add_top_option(command, options, "Keys a row: 3 in a word's view, 4 in reports");
   add_axis_options(command, options);
   add_report_options(command, options);
   add_model_options(command, options);
@@ -86,8 +91,8 @@ void add_explain(CLI::App& app, Options& options) {
   add_text_options(command, options);
   command.add_option("--token", options.token, "The token whose row is explained")->type_name("WORD")->required();
   add_map_options(command, options);
-  command.add_option("--top", options.top, "List only the N heaviest keys")->type_name("N")->check(CLI::Range(1, 64));
-  command.add_flag("--no-scale", options.no_scale, "Leave out the division by the root of the head's width");
+  add_top_option(command, options, "List only the N heaviest keys");
+  command.add_flag("--no-scale", options.no_scale, "Do not divide by the root of the head's width");
   add_report_options(command, options);
   add_model_options(command, options);
   command.footer(
@@ -112,7 +117,8 @@ void add_map(CLI::App& app, Options& options) {
 
 void add_info(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("info", "Say what a model's files hold");
-  command.add_option("MODEL", options.model, "Directory of the model (default: all-MiniLM-L6-v2)");
+  command.add_option("MODEL", options.model, "Model's directory (default: all-MiniLM-L6-v2)")->type_name("");
+  add_colour_option(command, options);
   command.footer("Example:\n  ./sightline info");
 }
 
@@ -129,21 +135,26 @@ void dispatch(const CLI::App& app, const Options& options) {
   run_info(options);
 }
 
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  const auto chosen = app.get_subcommands();
+  if (!chosen.empty()) return fmt::format("{}; see sightline {} --help", error.what(), chosen.front()->get_name());
+  if (argc < 2 || argv[1][0] == '-') return fmt::format("{}; see sightline --help", error.what());
+  return fmt::format("there is no command {}; see sightline --help", argv[1]);
+}
+
 int parse_and_run(CLI::App& app, const Options& options, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    write_output((chosen.empty() ? app : *chosen.front()).help(""));
+    const std::string help = chosen.empty() ? app.help() : chosen.front()->help("sightline");
+    write_output(help.ends_with('\n') ? help : help + "\n");
     return kSuccess;
   } catch (const CLI::CallForVersion&) {
     write_output(version_line());
     return kSuccess;
   } catch (const CLI::ParseError& error) {
-    const auto chosen = app.get_subcommands();
-    return fail(fmt::format("{}; see sightline{}{} --help", error.what(), chosen.empty() ? "" : " ",
-                            chosen.empty() ? "" : chosen.front()->get_name()),
-                kUsage);
+    return fail(usage_message(app, error, argc, argv), kUsage);
   }
   dispatch(app, options);
   return kSuccess;
@@ -174,6 +185,7 @@ int run(int argc, char** argv) {
   CLI::App app("See where every token of a text looked: attention, exact, fast and observable.", "sightline");
   app.set_version_flag("--version", std::string(kVersion), "Print version, arithmetic version and SIMD target");
   app.require_subcommand(1);
+  app.get_formatter()->column_width(24);
   add_look(app, options);
   add_explain(app, options);
   add_map(app, options);

@@ -71,6 +71,13 @@ TEST_P(Examples, RunOnTheTinyModel) {
   EXPECT_FALSE(outcome.output.empty());
 }
 
+TEST_P(Examples, HelpFitsEightyColumns) {
+  std::istringstream help(run_program(in_english({GetParam(), "--help"})).output);
+  for (std::string line; std::getline(help, line);) {
+    if (line.find("./sightline") == std::string::npos) EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
 TEST_P(Examples, RunAsTheyStand) {
   if (!engine::testing::has_minilm()) GTEST_SKIP() << engine::testing::no_minilm();
   std::string command = example_of(GetParam());

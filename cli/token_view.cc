@@ -87,7 +87,7 @@ class TokenView {
     std::stable_sort(heads.begin(), heads.end(),
                      [](const auto& a, const auto& b) { return a.second->weight > b.second->weight; });
     heads.resize(std::min(heads.size(), kStrongest));
-    std::string line = "most at another:";
+    std::string line = "most on another word:";
     for (const auto& [row, key] : heads) {
       const std::string entry =
           fmt::format(" {} {} {}", engine::map_name(row->map), fit_columns(label(key->item), kMostKeyLabel, utf8()),
@@ -140,6 +140,10 @@ class TokenView {
   }
 
   void add_key(const Key& key) {
+    if (key.weight < 0.005f) {  // would read blank
+      painter_.spaces(key_label_ + 4);
+      return;
+    }
     const std::string name = pad_left(label(key.item), key_label_, utf8());
     if (axis_[key.item].special) {
       painter_.soft(name);
