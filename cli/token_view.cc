@@ -87,7 +87,7 @@ class TokenView {
     std::stable_sort(heads.begin(), heads.end(),
                      [](const auto& a, const auto& b) { return a.second->weight > b.second->weight; });
     heads.resize(std::min(heads.size(), kStrongest));
-    std::string line = "most on another word:";
+    std::string line = "most elsewhere:";
     for (const auto& [row, key] : heads) {
       const std::string entry =
           fmt::format(" {} {} {}", engine::map_name(row->map), fit_columns(label(key->item), kMostKeyLabel, utf8()),
