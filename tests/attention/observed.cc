@@ -91,8 +91,8 @@ std::vector<std::pair<const char*, const std::vector<float>*>> Observed::arrays(
 }
 
 std::string Observed::difference(const Observed& other) const {
-  const auto [b, h, n, d] = out.shape();
-  for (std::int64_t i = 0; i < b * h * n * d; ++i) {
+  const std::int64_t h = out.shape()[1], n = out.shape()[2], d = out.shape()[3];
+  for (std::int64_t i = 0; i < out.shape()[0] * h * n * d; ++i) {
     const std::int64_t plane = i / d / n;
     const auto element = [&](const Observed& one) { return one.out.at(plane / h, plane % h, i / d % n, i % d); };
     if (!same_bits(element(*this), element(other))) return "out, element " + std::to_string(i);
