@@ -13,7 +13,8 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A value that the caller passed cannot be used: shapes that do not fit, an unknown layer, a combination not supported.
+/// A value that the caller passed cannot be used: shapes that do not fit, an unknown layer, a combination not
+/// supported.
 class BadArgument : public Error {
  public:
   using Error::Error;

@@ -8,7 +8,23 @@
 namespace sightline {
 
 /// Element types, named as in the safetensors format.
-enum class DType : std::uint8_t { boolean, u8, i8, f8_e5m2, f8_e4m3, i16, u16, f16, bf16, i32, u32, f32, f64, i64, u64 };
+enum class DType : std::uint8_t {
+  boolean,
+  u8,
+  i8,
+  f8_e5m2,
+  f8_e4m3,
+  i16,
+  u16,
+  f16,
+  bf16,
+  i32,
+  u32,
+  f32,
+  f64,
+  i64,
+  u64
+};
 
 /// Bytes of one element.
 std::size_t dtype_size(DType dtype);

@@ -96,6 +96,7 @@ void check_range(const Geometry& g, const TileRange& range) {
 
 void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& asked,
                const AttentionOptions& options) {
+  const cpu::ScopedFpEnvironment environment;  // the default scale is rounded too
   cpu::ensure_target();
   const Geometry g = validate(problem);
   validate_output(g, out);
@@ -121,6 +122,7 @@ void attention(const AttentionProblem& problem, const MutableTensorView& out, co
 }
 
 void tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage, float* out) {
+  const cpu::ScopedFpEnvironment environment;
   cpu::ensure_target();
   const Geometry g = validate(problem);
   check_range(g, range);
@@ -128,7 +130,6 @@ void tile(const AttentionProblem& problem, const RowState& state, const TileRang
   if (stage == Stage::weights && (state.max == nullptr || state.sum == nullptr)) {
     throw BadArgument("a tile of weights needs the row state of the pass (row_max and row_sum)");
   }
-  const cpu::ScopedFpEnvironment environment;
   const std::int64_t row = (range.batch * g.query_heads + range.head) * g.queries;
   map_tile(head_problem(problem, g, range.batch, range.head), {moved(state.max, row), moved(state.sum, row)}, range,
            stage, out);

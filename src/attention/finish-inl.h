@@ -26,7 +26,8 @@ class TileFinish {
   void run() {
     per_row(sight_.row_max, [&](int lane) HWY_ATTR {
       const F l = load(state_.l + lane);
-      return hn::IfThenElse(hn::Eq(l, l), load(state_.m + lane), l);
+      // + 0, since max(-0, +0) is either.
+      return hn::IfThenElse(hn::Eq(l, l), hn::Add(load(state_.m + lane), hn::Zero(kF32)), l);
     });
     per_row(sight_.row_sum, [&](int lane) HWY_ATTR { return load(state_.l + lane); });
     per_row(sight_.lse, [&](int lane) HWY_ATTR { return log_sum_exp(lane); });
