@@ -66,9 +66,7 @@ class HeadTiles {
 // Lets the tiles of one head commit one after the other, in ascending order.
 class Turn {
  public:
-  static constexpr std::int64_t kAborted = -1;
-
-  // False: a tile before this one failed.
+  // False: a tile of the head failed.
   bool wait_for(std::int64_t tile) {
     for (;;) {
       const std::int64_t next = next_.load(std::memory_order_acquire);
@@ -77,12 +75,19 @@ class Turn {
       next_.wait(next, std::memory_order_acquire);
     }
   }
-  void pass_on(std::int64_t next) {
-    next_.store(next, std::memory_order_release);
+  // By the tile whose turn it is. Does nothing once a tile failed: those still to come must learn of it.
+  void pass_on(std::int64_t tile) {
+    next_.compare_exchange_strong(tile, tile + 1, std::memory_order_release, std::memory_order_relaxed);
+    next_.notify_all();
+  }
+  void abort() {
+    next_.store(kAborted, std::memory_order_release);
     next_.notify_all();
   }
 
  private:
+  static constexpr std::int64_t kAborted = -1;
+
   std::atomic<std::int64_t> next_{0};
 };
 
@@ -115,7 +120,7 @@ class HeadRunner {
     try {
       run_one(head, index - first_tile_[head]);
     } catch (...) {
-      progress_[head].turn.pass_on(Turn::kAborted);
+      progress_[head].turn.abort();
       throw;
     }
   }
@@ -142,7 +147,7 @@ class HeadRunner {
       if (index == 0) open_sums(head);
       commit_tile(task.problem, task.sight, tile, *workspace, progress_[head].sums);
       if (index + 1 == tiles.count()) close_sums(head);
-      progress_[head].turn.pass_on(index + 1);
+      progress_[head].turn.pass_on(index);
     }
     pool_.give_back(std::move(workspace));
   }
