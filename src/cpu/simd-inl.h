@@ -38,7 +38,8 @@ inline constexpr std::size_t kLanes = hn::MaxLanes(DF());
 // Vector registers that the register blocks may count on.
 inline constexpr int kVectorRegisters = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SCALAR ? 16 : 32;
 
-// a * b + c with a single rounding on every target. Highway's scalar MulAdd rounds twice.
+// a * b + c with a single rounding on every target. Highway's scalar MulAdd rounds twice, as do targets older than FMA.
+static_assert(HWY_NATIVE_FMA || HWY_TARGET == HWY_SCALAR);
 HWY_INLINE F fma(F a, F b, F c) {
 #if HWY_TARGET == HWY_SCALAR
   return F(std::fma(a.raw, b.raw, c.raw));

@@ -26,7 +26,11 @@ constexpr TargetName kNames[] = {
 
 std::once_flag once;
 
-std::int64_t runnable() { return (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS; }
+// Asked once and before any target is forced, after which Highway knows of the forced one alone.
+std::int64_t runnable() {
+  static const std::int64_t targets = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
+  return targets;
+}
 
 std::string name_of(std::int64_t bit) {
   for (const TargetName& target : kNames) {
@@ -56,7 +60,6 @@ std::int64_t parse(std::string_view name) {
 }
 
 void choose(std::string_view name) {
-  hwy::SetSupportedTargetsForTest(0);
   const std::int64_t targets = name.empty() ? runnable() : parse(name);
   hwy::SetSupportedTargetsForTest(targets);
   hwy::GetChosenTarget().Update(targets);
