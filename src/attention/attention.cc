@@ -1,7 +1,7 @@
 #include "sightline/attention.h"
 
 #include <algorithm>
-#include <memory>
+#include <new>
 #include <vector>
 
 #include "sightline/error.h"
@@ -92,15 +92,22 @@ void check_range(const Geometry& g, const TileRange& range) {
   if (!inside) throw BadArgument("tile lies outside the map");
 }
 
-}  // namespace
+// The lists here are of the standard library, which has its own way of saying that memory is gone.
+template <class Body>
+void with_documented_errors(const Body& body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("no memory for the lists of heads, sequences and keys of this problem");
+  }
+}
 
-void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& asked,
-               const AttentionOptions& options) {
-  const cpu::ScopedFpEnvironment environment;  // the default scale is rounded too
-  cpu::ensure_target();
+void run_pass(const AttentionProblem& problem, const MutableTensorView& out, const Observations& asked,
+              const AttentionOptions& options) {
   const Geometry g = validate(problem);
   validate_output(g, out);
   validate_observations(g, asked);
+  if (options.threads < 0) throw BadArgument("threads must be 0 (as many as the machine has) or more");
   Observations see = asked;
   const bool rows = see.row_weights != nullptr && !see.rows.empty();
   const std::size_t state_size = rows ? static_cast<std::size_t>(g.batch * g.query_heads * g.queries) : 0;
@@ -121,9 +128,8 @@ void attention(const AttentionProblem& problem, const MutableTensorView& out, co
   if (rows) write_rows(problem, g, see, options.threads);
 }
 
-void tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage, float* out) {
-  const cpu::ScopedFpEnvironment environment;
-  cpu::ensure_target();
+void write_tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage,
+                float* out) {
   const Geometry g = validate(problem);
   check_range(g, range);
   if (range.row_begin == range.row_end || range.key_begin == range.key_end) return;
@@ -133,6 +139,21 @@ void tile(const AttentionProblem& problem, const RowState& state, const TileRang
   const std::int64_t row = (range.batch * g.query_heads + range.head) * g.queries;
   map_tile(head_problem(problem, g, range.batch, range.head), {moved(state.max, row), moved(state.sum, row)}, range,
            stage, out);
+}
+
+}  // namespace
+
+void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see,
+               const AttentionOptions& options) {
+  const cpu::ScopedFpEnvironment environment;  // the default scale is rounded too
+  cpu::ensure_target();
+  with_documented_errors([&] { run_pass(problem, out, see, options); });
+}
+
+void tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage, float* out) {
+  const cpu::ScopedFpEnvironment environment;
+  cpu::ensure_target();
+  with_documented_errors([&] { write_tile(problem, state, range, stage, out); });
 }
 
 std::string simd_target() { return cpu::chosen_target(); }

@@ -2,9 +2,12 @@
 
 #include "sightline/attention.h"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -242,6 +245,30 @@ TEST_P(AttentionTest, TilesNeedTheirState) {
   tile(head.problem, {head.row_max.data(), head.row_sum.data()}, range, Stage::weights, block.data());
   EXPECT_EQ(block, std::vector<float>(4, 0.1f));
   EXPECT_THROW(tile(head.problem, {}, {0, 0, 0, 11, 0, 1}, Stage::raw, block.data()), BadArgument);
+}
+
+TEST_P(AttentionTest, OffsetsBeyondEveryKeyHaveNoWeight) {
+  Head head(70);
+  head.offsets = {INT64_MAX, INT64_MIN, 0};
+  head.run();
+  for (int i = 0; i < 70; ++i) {
+    EXPECT_EQ(head.offset_mass[i * 3], 0.0f);
+    EXPECT_EQ(head.offset_mass[i * 3 + 1], 0.0f);
+    EXPECT_GT(head.offset_mass[i * 3 + 2], 0.0f);
+  }
+}
+
+TEST_P(AttentionTest, ForcingATargetDoesNotChangeWhichOnesRun) {
+  EXPECT_EQ(simd_target(), GetParam());
+  const auto targets = simd_targets();
+  EXPECT_NE(std::find(targets.begin(), targets.end(), "SCALAR"), targets.end());
+  cpu::force_target("");
+  EXPECT_EQ(simd_targets(), targets);
+}
+
+TEST(Attention, RefusesThreadCountsBelowZero) {
+  Head head(3);
+  EXPECT_THROW(attention(head.problem, {}, head.see, {.threads = -1}), BadArgument);
 }
 
 }  // namespace

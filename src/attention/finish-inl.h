@@ -71,7 +71,7 @@ class TileFinish {
     if (to == nullptr) return;
     alignas(64) float values[kTileRows];
     for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) store(value(lane), values + lane);
-    std::copy(values + tile_.live_begin, values + tile_.live_end, to + tile_.first + tile_.live_begin);
+    std::copy(values + tile_.live_begin, values + tile_.live_end, to + (tile_.first + tile_.live_begin));
   }
 
   // sums: [count, lanes] divided by the rows' sums, in place.

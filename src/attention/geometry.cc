@@ -10,8 +10,10 @@ namespace sightline {
 namespace {
 
 constexpr std::int64_t kMaxWidth = 1024;
-// Key indexes are reported as int32, and positions must be exact in fp32 sums of up to 16 rows of them.
+// Key indexes are reported as int32; far below its end, so that no sum of positions overflows on the way.
 constexpr std::int64_t kMaxKeys = std::int64_t{1} << 30;
+// Heads of all sequences together: some 400 bytes are kept for each, rows or not.
+constexpr std::int64_t kMaxHeads = std::int64_t{1} << 24;
 
 std::string shape_text(const std::array<std::int64_t, 4>& shape) {
   std::string text = "[";
@@ -65,6 +67,8 @@ void check_sizes(const AttentionProblem& p) {
   require(p.q.shape[3] >= 1 && p.q.shape[3] <= kMaxWidth && p.v.shape[3] >= 1 && p.v.shape[3] <= kMaxWidth,
           mismatch("widths must be 1 to 1024"));
   require(p.k.shape[2] <= kMaxKeys && p.q.shape[2] <= kMaxKeys, mismatch("more than 2^30 rows or keys"));
+  require(p.q.shape[0] <= kMaxHeads && p.q.shape[1] <= kMaxHeads && p.q.shape[0] * p.q.shape[1] <= kMaxHeads,
+          mismatch("more than 2^24 heads"));
 }
 
 void refuse_unsupported(const AttentionProblem& p) {
@@ -85,7 +89,8 @@ SequencePlan plan_sequence(const AttentionProblem& p, const Geometry& g, const S
   plan.key_position = span.key_position;
   const std::int64_t aligned = p.alignment == Alignment::top_left ? 0 : plan.key_count - g.queries;
   plan.query_position = span.query_position.value_or(plan.key_position + aligned);
-  require(std::abs(plan.query_position) <= 2 * kMaxKeys, "query_position is outside +-2^31");
+  require(plan.query_position >= -2 * kMaxKeys && plan.query_position <= 2 * kMaxKeys,
+          "query_position is outside +-2^31");
   return plan;
 }
 
@@ -119,6 +124,10 @@ void validate_output(const Geometry& g, const MutableTensorView& out) {
   const std::array<std::int64_t, 4> expected = {g.batch, g.query_heads, g.queries, g.value_width};
   require(out.shape == expected, "out has shape " + shape_text(out.shape) + ", not " + shape_text(expected));
   refuse(out.dtype != DType::f32, "out that is not f32");
+  for (int axis = 0; axis < 4; ++axis) {
+    require(out.strides[axis] != 0 || out.shape[axis] <= 1 || !has_elements(out.shape),
+            "out has stride 0: its elements would share memory");
+  }
 }
 
 void validate_observations(const Geometry& g, const Observations& see) {

@@ -95,6 +95,9 @@ TEST(Geometry, RefusesShapesThatDoNotFit) {
         f.problem.mask = f.mask({1, 2, 1, 5});
       },
       [](Fixture& f) { f.problem.scale = INFINITY; },
+      [](Fixture& f) {
+        f.problem.q.shape = {std::int64_t{1} << 32, std::int64_t{1} << 32, 0, 8};
+      },
   };
   for (std::size_t i = 0; i < faults.size(); ++i) {
     const std::string message = refusal(faults[i]);
@@ -107,10 +110,21 @@ TEST(Geometry, RefusesShapesThatDoNotFit) {
 TEST(Geometry, RefusesSequencesOutsideTheTensors) {
   const SequenceSpan too_long[] = {{.key_count = 6}, {}};
   const SequenceSpan negative[] = {{.key_position = -1}, {}};
+  const SequenceSpan far[] = {{.query_position = INT64_MIN}, {}};
   const SequenceSpan only_one[] = {{}};
   EXPECT_NE(refusal([&](Fixture& f) { f.problem.sequences = too_long; }), "accepted");
   EXPECT_NE(refusal([&](Fixture& f) { f.problem.sequences = negative; }), "accepted");
+  EXPECT_NE(refusal([&](Fixture& f) { f.problem.sequences = far; }), "accepted");
   EXPECT_NE(refusal([&](Fixture& f) { f.problem.sequences = only_one; }), "accepted");
+}
+
+TEST(Geometry, RefusesOutputsThatShareMemory) {
+  const Geometry g = validate(Fixture().problem);
+  std::vector<float> out(2 * 4 * 3 * 6);
+  MutableTensorView view = dense_view(out.data(), {2, 4, 3, 6});
+  EXPECT_NO_THROW(validate_output(g, view));
+  view.strides[1] = 0;
+  EXPECT_THROW(validate_output(g, view), BadArgument);
 }
 
 TEST(Geometry, RefusesObservationsThatCannotBe) {
