@@ -31,7 +31,7 @@ struct Kernels {
   ManyTokens many_tokens[kCandidates];
   // Sum all bytes as fp32: plain readers.
   float (*read[kReaders])(const std::uint8_t* bytes, std::size_t count);
-  void (*peak)(double flops);        // that many operations in independent fma chains
+  void (*peak)(double flops);  // that many operations in independent fma chains
 };
 
 // GGUF's Q8_0: 32 weights as an fp16 scale d and 32 signed bytes; weight = d * q.
@@ -179,7 +179,7 @@ HWY_INLINE void sum_tile(const float* x, const std::byte* w, std::int64_t in, st
       store(all, chains + (r * 4 + o) * 16);
     }
   }
-  store(fold_lanes([&](int i, int) { return load(chains + 16 * i); }), sums);
+  store(fold_lanes([&](int i, int) SIGHTLINE_LAMBDA { return load(chains + 16 * i); }), sums);
 }
 
 template <class Row, int kSets>
@@ -213,10 +213,10 @@ HWY_INLINE void transpose_in_blocks(F v[4]) {
   const hn::Repartition<double, DF> d64;
   const F a = hn::InterleaveLower(kF32, v[0], v[1]), b = hn::InterleaveUpper(kF32, v[0], v[1]);
   const F c = hn::InterleaveLower(kF32, v[2], v[3]), d = hn::InterleaveUpper(kF32, v[2], v[3]);
-  const auto lower = [&](F x, F y) {
+  const auto lower = [&](F x, F y) SIGHTLINE_LAMBDA {
     return BitCast(kF32, hn::InterleaveLower(d64, BitCast(d64, x), BitCast(d64, y)));
   };
-  const auto upper = [&](F x, F y) {
+  const auto upper = [&](F x, F y) SIGHTLINE_LAMBDA {
     return BitCast(kF32, hn::InterleaveUpper(d64, BitCast(d64, x), BitCast(d64, y)));
   };
   v[0] = lower(a, c), v[1] = upper(a, c), v[2] = lower(b, d), v[3] = upper(b, d);
@@ -248,7 +248,9 @@ HWY_INLINE void transpose_bytes(const std::byte* from, std::int64_t stride, U wo
   const hn::Half<DF> half;
   F v[8];
   for (int r = 0; r < 8; ++r) {
-    const auto row = [&](int k) { return hn::LoadU(half, reinterpret_cast<const float*>(from + k * stride)); };
+    const auto row = [&](int k) SIGHTLINE_LAMBDA {
+      return hn::LoadU(half, reinterpret_cast<const float*>(from + k * stride));
+    };
     v[r] = hn::Combine(kF32, row(r + 8), row(r));
   }
   transpose_in_blocks(v);
@@ -284,7 +286,7 @@ struct Q8Columns {
     transpose_bytes(w + 2, stride, words);
     HWY_UNROLL(8) for (int c = 0; c < 8; ++c) {
       const auto word = BitCast(kI32, words[c]);
-      const auto step = [&](int i, hn::Vec<DI> q) {
+      const auto step = [&](int i, hn::Vec<DI> q) SIGHTLINE_LAMBDA {
         sum = fma(splat(x[4 * c + i]), hn::Mul(hn::ConvertTo(kF32, hn::ShiftRight<24>(q)), scale), sum);
       };
       step(0, hn::ShiftLeft<24>(word));
@@ -316,7 +318,7 @@ struct Q4Columns {
   }
   static HWY_INLINE F add_half(const float* x, const U words[8], F scale, F minimum, F sum) {
     HWY_UNROLL(8) for (int c = 0; c < 8; ++c) {
-      const auto step = [&](int i, U q) {
+      const auto step = [&](int i, U q) SIGHTLINE_LAMBDA {
         const F value = hn::ConvertTo(kF32, BitCast(kI32, hn::And(q, hn::Set(kU32, 15))));
         sum = fma(splat(x[4 * c + i]), fma(value, scale, minimum), sum);
       };
@@ -391,8 +393,8 @@ void many_tokens_one_chain(const float* x, std::int64_t rows, const std::byte* w
   }
 }
 
-// kStreams readers abreast, each through its own part of every 96 KiB; the prefetchers of the machine follow some patterns better
-// than others, and the best is the bandwidth.
+// kStreams readers abreast, each through its own part of every 96 KiB; the prefetchers of the machine follow some
+// patterns better than others, and the best is the bandwidth.
 template <int kStreams, std::size_t kAhead>
 float read_streams(const std::uint8_t* bytes, std::size_t count) {
   constexpr std::size_t kChunk = 96 << 10, kPart = kChunk / kStreams;

@@ -26,16 +26,17 @@ HWY_INLINE void map_values(float* HWY_RESTRICT x, std::size_t count, Function f)
 }
 
 void gelu_values(float* x, std::size_t count) {
-  map_values(x, count, [](F v) { return gelu(v); });
+  map_values(x, count, [](F v) SIGHTLINE_LAMBDA { return gelu(v); });
 }
 void gelu_tanh_values(float* x, std::size_t count) {
-  map_values(x, count, [](F v) { return gelu_tanh(v); });
+  map_values(x, count, [](F v) SIGHTLINE_LAMBDA { return gelu_tanh(v); });
 }
 void relu_values(float* x, std::size_t count) {
-  map_values(x, count, [](F v) { return hn::IfThenElse(hn::Lt(v, hn::Zero(kF32)), hn::Zero(kF32), v); });
+  map_values(x, count,
+             [](F v) SIGHTLINE_LAMBDA { return hn::IfThenElse(hn::Lt(v, hn::Zero(kF32)), hn::Zero(kF32), v); });
 }
 void tanh_values(float* x, std::size_t count) {
-  map_values(x, count, [](F v) { return tanh(v); });
+  map_values(x, count, [](F v) SIGHTLINE_LAMBDA { return tanh(v); });
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ HWY_INLINE float fold_one(float* HWY_RESTRICT chains) {
 template <class Part>
 HWY_INLINE F fold_to_blocks(Part part, int first) {
 #if HWY_TARGET == HWY_AVX3
-  const auto step_eight = [](F even, F odd) {
+  const auto step_eight = [](F even, F odd) SIGHTLINE_LAMBDA {
     return hn::Add(hn::ConcatLowerLower(kF32, odd, even), hn::ConcatUpperUpper(kF32, odd, even));
   };
   const F left = step_eight(part(first, 0), part(first + 8, 0));
@@ -58,7 +58,7 @@ HWY_INLINE F fold_lanes(Part part) {
   return splat(fold_one(chains));
 #else
   const hn::Repartition<double, DF> pairs;
-  const auto step_two = [&](F even, F odd) {
+  const auto step_two = [&](F even, F odd) SIGHTLINE_LAMBDA {
     const auto e = hn::BitCast(pairs, even), o = hn::BitCast(pairs, odd);
     return hn::Add(hn::BitCast(kF32, hn::InterleaveLower(pairs, e, o)),
                    hn::BitCast(kF32, hn::InterleaveUpper(pairs, e, o)));

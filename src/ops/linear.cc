@@ -82,7 +82,7 @@ HWY_INLINE void compute_sums(const float* HWY_RESTRICT x, std::int64_t in, const
 #if HWY_TARGET == HWY_AVX3
   F sum[kRows][kTileOuts];  // all chains of a sum in one register
   sum_chains<kRows>(x, in, w, 0, sum);
-  const auto part = [&](int i, int) __attribute__((always_inline)) {
+  const auto part = [&](int i, int) SIGHTLINE_LAMBDA {
     return i < kSums ? sum[i / kTileOuts % kRows][i % kTileOuts] : hn::Zero(kF32);
   };
   store(hn::Add(fold_lanes(part), load(w.bias)), sums);
@@ -94,7 +94,7 @@ HWY_INLINE void compute_sums(const float* HWY_RESTRICT x, std::int64_t in, const
     for (int i = 0; i < kSums; ++i) store(sum[i / kTileOuts][i % kTileOuts], chains + i * kChains + p * kLanes);
   }
   for (int first = 0; first < kSums; first += kLanes) {
-    const auto part = [&](int i, int p) {
+    const auto part = [&](int i, int p) SIGHTLINE_LAMBDA {
       return first + i < kSums ? load(chains + (first + i) * kChains + p * kLanes) : hn::Zero(kF32);
     };
     store(hn::Add(fold_lanes(part), load(w.bias + first)), sums + first);

@@ -42,9 +42,9 @@ HWY_INLINE F normalised(F x, F mean, F rstd, F scale, F shift) {
 void layer_norm_row(const ops::LayerNorm& norm, const float* x, float* y) {
   const std::int64_t width = norm.width;
   const float count = static_cast<float>(width);
-  const float mean = sum_row(x, width, [](F sum, F value) { return hn::Add(sum, value); }) / count;
+  const float mean = sum_row(x, width, [](F sum, F value) SIGHTLINE_LAMBDA { return hn::Add(sum, value); }) / count;
   const float variance = sum_row(x, width,
-                                 [mean](F sum, F value) {
+                                 [mean](F sum, F value) SIGHTLINE_LAMBDA {
                                    const F distance = hn::Sub(value, splat(mean));
                                    return fma(distance, distance, sum);
                                  }) /
