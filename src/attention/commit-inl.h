@@ -8,11 +8,13 @@
 #define SIGHTLINE_ATTENTION_COMMIT_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "src/attention/kernel.h"
 #include "src/attention/tile_pass-inl.h"
+#include "src/observe/chain_fold.h"
 #include "src/observe/row_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -95,8 +97,21 @@ class TileCommit {
         alignas(64) float values[kTileRows];
         std::copy_n(work_.bin_total.data() + column * lanes_, lanes_, values);
         clear_unused(values, 1, factors, lanes_);
-        add_rows(values, 1, factors, lanes_, sums_.overview.data() + (bin * sight_.overview_cols + column) * kChains);
+        add_rows(values, 1, factors, lanes_, sums_.overview.data() + column * kChains);
       }
+      const std::int64_t next = tile_.first + lane;
+      if (next == head_.rows || row_bin(next) != bin) close_bin(bin);
+    }
+  }
+
+  // Rows ascend, so that one bin's sums are enough.
+  void close_bin(std::int64_t bin) {
+    const std::int64_t bins = sight_.overview_rows;
+    const auto count = static_cast<float>((bin + 1) * head_.rows / bins - bin * head_.rows / bins);
+    for (std::int64_t column = 0; column < sight_.overview_cols; ++column) {
+      float* chains = sums_.overview.data() + column * kChains;
+      sight_.overview[bin * sight_.overview_cols + column] = sightline::fold_chains(chains) / count;
+      std::fill_n(chains, kChains, 0.0f);
     }
   }
 

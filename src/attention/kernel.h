@@ -11,7 +11,7 @@ namespace sightline {
 /// Sums over the rows of one head, in 16 sub-chains each; see observe/row_sums-inl.h.
 struct RowSums {
   AlignedBuffer<float> mass;      // [keys, kChains]
-  AlignedBuffer<float> overview;  // [overview rows, overview cols, kChains]
+  AlignedBuffer<float> overview;  // [overview cols, kChains] of the bin of rows that the next row falls in
 };
 
 /// Runs the pass over one tile of rows and writes what is known from these rows alone. The workspace then holds what

@@ -131,6 +131,8 @@ class HeadRunner {
       if (first_tile_[head] != first_tile_[head + 1] || !sums_rows(heads_[head].sight)) continue;
       open_sums(head);
       close_sums(head);
+      const HeadSight& sight = heads_[head].sight;
+      std::fill_n(sight.overview, sight.overview_rows * sight.overview_cols, 0.0f);
     }
   }
 
@@ -156,8 +158,7 @@ class HeadRunner {
     const HeadSight& sight = heads_[head].sight;
     RowSums& sums = progress_[head].sums;
     if (sight.key_mass != nullptr) sums.mass = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(keys_) * kChains);
-    sums.overview =
-        AlignedBuffer<float>::zeroed(static_cast<std::size_t>(sight.overview_rows * sight.overview_cols) * kChains);
+    sums.overview = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(sight.overview_cols) * kChains);
   }
 
   void close_sums(std::size_t head) {
@@ -166,18 +167,7 @@ class HeadRunner {
     for (std::int64_t key = 0; sight.key_mass != nullptr && key < keys_; ++key) {
       sight.key_mass[key] = fold_chains(sums.mass.data() + key * kChains);
     }
-    for (std::int64_t row = 0; row < sight.overview_rows; ++row)
-      close_overview_row(sight, sums, heads_[head].problem.rows, row);
     sums = {};
-  }
-
-  static void close_overview_row(const HeadSight& sight, const RowSums& sums, std::int64_t rows, std::int64_t bin) {
-    const std::int64_t begin = bin * rows / sight.overview_rows, end = (bin + 1) * rows / sight.overview_rows;
-    const auto count = static_cast<float>(std::max<std::int64_t>(1, end - begin));
-    for (std::int64_t column = 0; column < sight.overview_cols; ++column) {
-      const std::int64_t cell = bin * sight.overview_cols + column;
-      sight.overview[cell] = fold_chains(sums.overview.data() + cell * kChains) / count;
-    }
   }
 
   const std::vector<HeadTask>& heads_;
