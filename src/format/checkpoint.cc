@@ -1,7 +1,6 @@
 #include "src/format/checkpoint.h"
 
 #include <system_error>
-#include <utility>
 
 #include "sightline/error.h"
 #include "src/format/json.h"

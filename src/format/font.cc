@@ -8,7 +8,6 @@
 #include <unicode/utf16.h>
 #include FT_FREETYPE_H
 
-#include <array>
 #include <cmath>
 #include <map>
 #include <memory>

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <numbers>
 
 #include "src/format/picture.h"
 
@@ -95,7 +95,7 @@ struct PlacedLabel {
 };
 
 PlacedLabel place(const Label& label, Font& font) {
-  const double radians = label.style.angle * 3.14159265358979 / 180, reach = font.width(label.text, label.style);
+  const double radians = label.style.angle * std::numbers::pi / 180, reach = font.width(label.text, label.style);
   const double share = label.anchor == Label::Anchor::start ? 0 : label.anchor == Label::Anchor::middle ? 0.5 : 1;
   PlacedLabel placed{&label, label.x - share * reach * std::cos(radians), label.y + share * reach * std::sin(radians)};
   const double end = placed.y - reach * std::sin(radians), margin = 1.5 * label.style.size;

@@ -225,6 +225,11 @@ void SafetensorsWriter::write_header() {
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > kMaxHeaderBytes) {
+    throw BadArgument("names and metadata take " + std::to_string(text.size()) +
+                      " bytes, more than a reader of safetensors accepts as header (" +
+                      std::to_string(kMaxHeaderBytes) + ")");
+  }
   const std::uint64_t length = text.size();
   file_.write(std::as_bytes(std::span(&length, 1)));
   file_.write(text);

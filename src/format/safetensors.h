@@ -51,8 +51,8 @@ class SafetensorsFile {
 
 /// Writes a safetensors file tensor by tensor, holding none of them: declare all, then write their bytes in the order
 /// of declaration, in pieces of any size; the file appears with finish(). The data begin at a multiple of 8 bytes.
-/// Throws BadFile where writing fails, BadArgument for names used twice, negative shapes, and bytes that do not fit
-/// what was declared.
+/// Throws BadFile where writing fails, BadArgument for names used twice, negative shapes, a header that no reader
+/// takes, and bytes that do not fit what was declared.
 class SafetensorsWriter {
  public:
   explicit SafetensorsWriter(const std::filesystem::path& path,

@@ -2,12 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
-#include <utility>
 
 #include "src/format/testing.h"
 
@@ -369,6 +366,15 @@ TEST(SafetensorsWriter, RefusesWhatWasNotDeclared) {
     writer.write("a", bytes_of("y"));
     writer.write("b", bytes_of("z"));
     EXPECT_EQ(refusal([&] { writer.write("a", bytes_of("x")); }), "tensor \"a\" is written out of turn");
+  }
+  EXPECT_EQ(directory.file_count(), 0u);
+}
+
+TEST(SafetensorsWriter, RefusesAHeaderThatItsReaderWould) {
+  const TestDirectory directory;
+  {
+    SafetensorsWriter writer(directory / "out", {{"m", std::string(100'000'000, 'x')}});
+    EXPECT_NE(error_of<BadArgument>([&] { writer.finish(); }).find("100000000"), std::string::npos);
   }
   EXPECT_EQ(directory.file_count(), 0u);
 }
