@@ -9,7 +9,7 @@
 namespace sightline::cli {
 namespace {
 
-// Takes one character off the front; negative where the bytes are not UTF-8.
+// The character at `at`, which moves past it; negative where the bytes are not UTF-8.
 UChar32 next(std::string_view text, std::int64_t& at) {
   UChar32 character = 0;
   U8_NEXT(reinterpret_cast<const std::uint8_t*>(text.data()), at, static_cast<std::int64_t>(text.size()), character);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cli/display_text.h"
+
 namespace sightline::cli {
 namespace {
 
@@ -76,39 +77,28 @@ Painter& Painter::bold(std::string_view strong) {
   return *this;
 }
 
-Painter& Painter::soft(std::string_view secondary) {
-  const Rgb colour = format::palette(terminal_.theme).soft;
+std::string Painter::foreground(Rgb colour) const {
   switch (terminal_.colours) {
     case ColourDepth::rgb:
-      wrapped(fmt::format("38;2;{};{};{}", colour.red, colour.green, colour.blue), secondary);
-      break;
+      return fmt::format("38;2;{};{};{}", colour.red, colour.green, colour.blue);
     case ColourDepth::xterm256:
-      wrapped(fmt::format("38;5;{}", nearest_xterm(colour)), secondary);
-      break;
+      return fmt::format("38;5;{}", nearest_xterm(colour));
     case ColourDepth::ansi16:
     case ColourDepth::none:
-      result_ += secondary;
       break;
   }
+  return {};
+}
+
+Painter& Painter::soft(std::string_view secondary) {
+  wrapped(foreground(format::palette(terminal_.theme).soft), secondary);
   return *this;
 }
 
+// Of the 16 colours, cyan is the nearest to the accent.
 Painter& Painter::accent(std::string_view heading) {
-  const Rgb colour = format::palette(terminal_.theme).gaze;
-  switch (terminal_.colours) {
-    case ColourDepth::rgb:
-      wrapped(fmt::format("1;38;2;{};{};{}", colour.red, colour.green, colour.blue), heading);
-      break;
-    case ColourDepth::xterm256:
-      wrapped(fmt::format("1;38;5;{}", nearest_xterm(colour)), heading);
-      break;
-    case ColourDepth::ansi16:
-      wrapped("1;36", heading);
-      break;
-    case ColourDepth::none:
-      result_ += heading;
-      break;
-  }
+  const std::string colour = foreground(format::palette(terminal_.theme).gaze);
+  wrapped(colour.empty() ? "1;36" : "1;" + colour, heading);
   return *this;
 }
 

@@ -54,6 +54,7 @@ class Painter {
 
  private:
   void wrapped(std::string_view codes, std::string_view content);
+  std::string foreground(format::Rgb colour) const;  // empty where the terminal cannot show it
   std::string tint_codes(double t) const;
 
   Terminal terminal_;

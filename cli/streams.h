@@ -1,7 +1,6 @@
 #ifndef SIGHTLINE_CLI_STREAMS_H_
 #define SIGHTLINE_CLI_STREAMS_H_
 
-#include <functional>
 #include <string>
 #include <string_view>
 
