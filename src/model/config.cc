@@ -1,7 +1,6 @@
 #include "src/model/config.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sightline/error.h"
 #include "src/format/json.h"

@@ -9,7 +9,6 @@
 namespace sightline::model {
 
 enum class Activation : std::uint8_t { gelu, gelu_tanh, relu };  // gelu: exact, with erf
-enum class NormPlacement : std::uint8_t { post, pre };           // post: after the residual sum (BERT)
 
 /// The one description of a transformer that every config format is turned into.
 struct TransformerConfig {
@@ -26,7 +25,6 @@ struct TransformerConfig {
   std::int64_t token_types = 0;  // 0: no token-type embedding
   float norm_epsilon = 1e-12f;
   Activation activation = Activation::gelu;
-  NormPlacement norm = NormPlacement::post;
   bool causal = false;
   bool pooler = false;  // from config.json: whether the architecture has one; once loaded: whether the file holds one
   bool language_head = false;  // BertForMaskedLM and its kind; the same
