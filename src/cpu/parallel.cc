@@ -1,7 +1,7 @@
 #include "src/cpu/parallel.h"
 
 #include <sched.h>
-#include <tbb/info.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -66,9 +66,11 @@ int resolve_threads(int threads) { return threads > 0 ? threads : usable_process
 void parallel_for(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body) {
   if (count <= 0) return;
   Queue queue(count, body);
-  // No more than oneTBB has workers for: it would complain on stderr.
-  const int most = std::min(resolve_threads(threads), tbb::info::default_concurrency());
-  const int workers = static_cast<int>(std::min<std::int64_t>(most, count));
+  // No more than oneTBB has workers for, as many as there are processors unless the program says otherwise: it would
+  // complain on stderr.
+  const std::size_t limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  const auto most = static_cast<std::int64_t>(std::min<std::size_t>(resolve_threads(threads), limit));
+  const int workers = static_cast<int>(std::min(most, count));
   if (workers == 1) {
     queue.drain();
   } else {

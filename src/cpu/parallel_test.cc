@@ -1,12 +1,16 @@
 #include "src/cpu/parallel.h"
 
+#include <tbb/global_control.h>
+
 #include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -36,6 +40,18 @@ TEST(ParallelFor, StartsIndexesInAscendingOrder) {
     if (started++ < i - 1) ascending = false;
   });
   EXPECT_TRUE(ascending);
+}
+
+TEST(ParallelFor, MayHaveMoreThreadsThanProcessors) {
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 5);
+  std::atomic<int> inside{0}, met{0};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  // Each body waits until all five have begun, which takes five threads.
+  parallel_for(5, 5, [&](std::int64_t) {
+    for (++inside; inside < 5 && std::chrono::steady_clock::now() < deadline;) std::this_thread::yield();
+    met += inside == 5 && std::chrono::steady_clock::now() < deadline;
+  });
+  EXPECT_EQ(met, 5);
 }
 
 TEST(ParallelFor, RethrowsOneExceptionAndSkipsTheRest) {
