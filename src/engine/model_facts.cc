@@ -1,9 +1,16 @@
 #include "src/engine/model_facts.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "sightline/error.h"
 #include "src/format/checkpoint.h"
 
 namespace sightline::engine {
 namespace {
+
+constexpr const char* kTokenizerFile = "tokenizer.json";
 
 std::string display_name(const std::filesystem::path& directory) {
   const std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
@@ -27,11 +34,21 @@ ModelFacts describe(const std::filesystem::path& directory, const model::Transfo
   return facts;
 }
 
+tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& directory, const model::Transformer& transformer) {
+  const std::filesystem::path file = directory / kTokenizerFile;
+  auto tokenizer = tokenizer::Tokenizer::load(file);
+  const std::int64_t embedded = transformer.config().vocabulary;
+  if (std::cmp_greater(tokenizer.vocabulary_size(), embedded)) {
+    throw BadFile(fmt::format("{} has {} tokens, but the model embeds only {}: it belongs to another model",
+                              file.string(), tokenizer.vocabulary_size(), embedded));
+  }
+  return tokenizer;
+}
+
 ModelFacts inspect_model(const std::filesystem::path& directory) {
   const auto transformer = model::Transformer::load(directory);
-  const std::filesystem::path file = directory / "tokenizer.json";
-  if (!std::filesystem::exists(file)) return describe(directory, transformer, nullptr);
-  const auto tokenizer = tokenizer::Tokenizer::load(file);
+  if (!std::filesystem::exists(directory / kTokenizerFile)) return describe(directory, transformer, nullptr);
+  const tokenizer::Tokenizer tokenizer = load_tokenizer(directory, transformer);
   return describe(directory, transformer, &tokenizer);
 }
 

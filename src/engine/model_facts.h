@@ -35,6 +35,10 @@ struct ModelFacts {
 ModelFacts describe(const std::filesystem::path& directory, const model::Transformer& transformer,
                     const tokenizer::Tokenizer* tokenizer);
 
+/// The tokenizer.json of a model's directory. Throws BadFile, also where it has more tokens than the model embeds, and
+/// UnsupportedModel.
+tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& directory, const model::Transformer& transformer);
+
 /// Opens a model directory for `info`: every check of Session::open(), but tokenizer.json may be absent.
 /// Throws BadFile, UnsupportedModel.
 ModelFacts inspect_model(const std::filesystem::path& directory);

@@ -108,11 +108,7 @@ Session::Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer,
 
 Session Session::open(const std::filesystem::path& directory, const SessionOptions& options) {
   auto transformer = model::Transformer::load(directory);
-  auto tokenizer = tokenizer::Tokenizer::load(directory / "tokenizer.json");
-  if (std::cmp_greater(tokenizer.vocabulary_size(), transformer.config().vocabulary)) {
-    throw BadFile(fmt::format("{}: tokenizer.json has {} tokens, but the model embeds only {}", directory.string(),
-                              tokenizer.vocabulary_size(), transformer.config().vocabulary));
-  }
+  auto tokenizer = load_tokenizer(directory, transformer);
   ModelFacts facts = describe(directory, transformer, &tokenizer);
   return Session(std::move(transformer), std::move(tokenizer), std::move(facts), options);
 }
