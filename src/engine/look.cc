@@ -141,11 +141,12 @@ MapObservations Look::observations(const MapId& id) const {
   return map;
 }
 
-MapId Look::sharpest() const {
-  const auto& all = data_->summaries;
-  const auto rank = [](const MapSummary& s) { return std::isnan(s.sharpness) ? -1.0F : s.sharpness; };
-  const auto best = std::ranges::max_element(all, {}, rank) - all.begin();
-  return {static_cast<int>(best / heads()) + 1, static_cast<int>(best % heads()) + 1};
+MapId Look::sharpest(std::span<const MapId> candidates) const {
+  const auto rank = [this](const MapId& id) {
+    const float sharpness = summary(id).sharpness;
+    return std::isnan(sharpness) ? -1.0F : sharpness;
+  };
+  return *std::ranges::max_element(candidates, {}, rank);
 }
 
 std::vector<float> Look::tile(const MapId& id, const TileRange& range, Stage stage) const {

@@ -122,7 +122,9 @@ class Look {
   /// The map with the highest `sharpness`, of equals the first. A head wins by putting much of its weight on text
   /// tokens AND gathering it on few of them; one that leaves 1 % to the text scores at most 0.01, however that 1 %
   /// lies.
-  MapId sharpest() const;
+  MapId sharpest() const { return sharpest(maps()); }
+  /// The same among `candidates`, which must not be empty.
+  MapId sharpest(std::span<const MapId> candidates) const;
 
   /// Block of a map between tokens, as tile() gives it: rows and keys are token ranges.
   std::vector<float> tile(const MapId& id, const TileRange& range, Stage stage) const;

@@ -1,7 +1,6 @@
 #ifndef SIGHTLINE_ENGINE_LOOK_DATA_H_
 #define SIGHTLINE_ENGINE_LOOK_DATA_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 

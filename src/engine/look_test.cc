@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -12,6 +14,7 @@
 
 #include "sightline/error.h"
 #include "src/attention/reference.h"
+#include "src/engine/look_data.h"
 #include "src/engine/session.h"
 #include "src/engine/testing.h"
 
@@ -113,6 +116,19 @@ TEST(Look, SummariesAreTheMeansThatTheirDefinitionsGive) {
     if (mean.sharpness > best) best = mean.sharpness, sharpest = id;
   }
   EXPECT_EQ(look.sharpest(), sharpest);
+}
+
+TEST(Look, TheSharpestIsNeverAMapOfNaN) {
+  const auto data = std::make_shared<Look::Data>();
+  LayerRecord& layer = data->layers.emplace_back();
+  layer.heads = 4;
+  data->summaries.resize(4);
+  data->summaries[0].sharpness = std::numeric_limits<float>::quiet_NaN();
+  data->summaries[2].sharpness = data->summaries[3].sharpness = 0.5F;
+  const Look look(data);
+  EXPECT_EQ(look.sharpest(), (MapId{1, 3}));
+  const MapId some[] = {{1, 1}, {1, 2}};
+  EXPECT_EQ(look.sharpest(some), (MapId{1, 2}));
 }
 
 TEST(Look, ObservationsMatchTheMap) {

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <set>
-#include <sstream>
 
 #include "sightline/error.h"
 #include "src/engine/session.h"
