@@ -1,9 +1,9 @@
 #include "cli/app.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <climits>
 #include <csignal>
 #include <map>
 #include <new>
@@ -42,7 +42,7 @@ void add_map_options(CLI::App& command, Options& options) {
 }
 
 void add_top_option(CLI::App& command, Options& options, const std::string& description) {
-  command.add_option("--top", options.top, description)->type_name("N")->check(CLI::Range(1, 64).description(""));
+  command.add_option("--top", options.top, description)->type_name("N")->check(CLI::Range(1, INT_MAX).description(""));
 }
 
 void add_axis_options(CLI::App& command, Options& options) {
@@ -77,7 +77,7 @@ void add_look(CLI::App& app, Options& options) {
   add_text_options(command, options);
   command.add_option("--token", options.token, "Show one word's row through every head instead")->type_name("WORD");
   add_map_options(command, options);
-  add_top_option(command, options, "Keys a row: 3 in a word's view, 4 in reports");
+  add_top_option(command, options, "Keys a row: 3 in a word's view, 4 in reports, 62 at most");
   add_axis_options(command, options);
   add_report_options(command, options);
   add_model_options(command, options);

@@ -7,11 +7,10 @@
 
 #include "cli/commands.h"
 #include "cli/display_text.h"
-#include "cli/interrupt.h"
+#include "cli/report_output.h"
 #include "cli/streams.h"
 #include "cli/view.h"
 #include "src/engine/explain.h"
-#include "src/engine/report.h"
 
 namespace sightline::cli {
 namespace {
@@ -167,14 +166,9 @@ void run_explain(const Options& options) {
   const engine::MapId map = chosen_map(look, options);
   const engine::Explanation steps =
       engine::explain(look, engine::find_token(look, options.token), map, !options.no_scale);
-  if (!options.output.empty()) {
-    const WritingScope writing;
-    engine::write_report(options.output, look, {{map}, map, options.pieces, true}, {&steps, 1});
-    check_interrupt();
-  }
-  if (options.json)
-    return write_output(
-        engine::report_text(engine::build_report(look, {{map}, map, options.pieces, true}, {&steps, 1})));
+  const engine::ReportOptions report = {{map}, map, false, true};
+  save_report(options, look, report, {&steps, 1});
+  if (options.json) return write_output(engine::report_text(engine::build_report(look, report, {&steps, 1})));
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
   ExplainView(painter, look, steps, options).add();
   add_caveat(painter);

@@ -4,12 +4,11 @@
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/head_table.h"
-#include "cli/interrupt.h"
 #include "cli/matrix.h"
+#include "cli/report_output.h"
 #include "cli/streams.h"
 #include "cli/token_view.h"
 #include "cli/view.h"
-#include "src/engine/report.h"
 
 namespace sightline::cli {
 namespace {
@@ -38,19 +37,6 @@ void add_map(Painter& painter, const engine::Look& look, const engine::MapId& ma
   for (const std::string& note : axis_notes(look, axis, options, map)) painter.note(note);
 }
 
-engine::ReportOptions report_options(const Options& options, const engine::MapId& map) {
-  return {{}, map, options.pieces, !options.no_special};
-}
-
-void save_report(const Options& options, const engine::Look& look, const engine::MapId& map) {
-  {
-    const WritingScope writing;
-    engine::write_report(options.output, look, report_options(options, map));
-    check_interrupt();
-  }
-  write_note(fmt::format("wrote {}", options.output));
-}
-
 std::string look_text(const Options& options, const engine::Look& look, const engine::MapId& map) {
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
   add_model_line(painter, look);
@@ -68,12 +54,12 @@ std::string look_text(const Options& options, const engine::Look& look, const en
 }  // namespace
 
 void run_look(const Options& options) {
-  const engine::Look look = look_at_text(options);
+  const engine::Look look = look_at_text(options, options.top);
   const engine::MapId map = chosen_map(look, options);
-  const std::string output = options.json
-                                 ? engine::report_text(engine::build_report(look, report_options(options, map)))
-                                 : look_text(options, look, map);
-  if (!options.output.empty()) save_report(options, look, map);
+  const engine::ReportOptions report = {{}, map, options.pieces, !options.no_special};
+  const std::string output =
+      options.json ? engine::report_text(engine::build_report(look, report)) : look_text(options, look, map);
+  save_report(options, look, report);
   write_output(output);
 }
 

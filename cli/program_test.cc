@@ -226,6 +226,23 @@ TEST(Explain, ListsOnlyTheHeaviestKeys) {
   EXPECT_TRUE(contains(output, "13 more")) << output;
 }
 
+TEST(Explain, TakesATopOfMoreKeysThanAReportHolds) {
+  const std::vector<std::string> all = {"explain", "the cat sat", "--token", "cat"};
+  std::vector<std::string> many = all;
+  many.insert(many.end(), {"--top", "100"});
+  EXPECT_EQ(tiny_run(many).status, 0);
+  EXPECT_EQ(tiny_run(many).output, tiny_run(all).output);
+}
+
+TEST(Explain, WritesAReportAndSaysSo) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("report.safetensors");
+  const Outcome outcome = tiny_run({"explain", "the cat sat", "--token", "cat", "-o", path});
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.error, "sightline: wrote " + path + "\n");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"report.safetensors"});
+}
+
 TEST(Explain, LeavesTheDivisionOut) {
   const Outcome outcome =
       tiny_run({"explain", engine::testing::kTired, "--token", "it", "--layer", "1", "--head", "2", "--no-scale"});

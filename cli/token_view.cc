@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -39,11 +38,7 @@ class TokenView {
         item_(engine::find_item(axis_, options.token)),
         unit_(unit_name(options)),
         top_(std::min(static_cast<std::size_t>(options.top.value_or(kDefaultTop)), axis_.size())) {
-    if (options.layer || options.head) look.require({options.layer.value_or(1), options.head.value_or(1)});
-    for (const engine::MapId& id : look.maps()) {
-      if (options.layer.value_or(id.layer) == id.layer && options.head.value_or(id.head) == id.head)
-        rows_.push_back(read(id));
-    }
+    for (const engine::MapId& id : chosen_maps(look, options)) rows_.push_back(read(id));
   }
 
   void add() {

@@ -42,30 +42,27 @@ engine::Session open_session(const Options& options) {
   return engine::Session::open(model_directory(options), {options.threads});
 }
 
-engine::Look look_at_text(const Options& options) {
+engine::Look look_at_text(const Options& options, std::optional<int> top) {
   const std::string text = read_text(options);
   engine::LookOptions look_options;
   look_options.truncate = options.truncate;
-  if (options.top) look_options.top = *options.top;
+  if (top) look_options.top = *top;
   engine::Look look = open_session(options).look(text, look_options);
   note_what_is_missing(look);
   return look;
 }
 
-engine::MapId chosen_map(const engine::Look& look, const Options& options) {
-  if (!options.layer && !options.head) return look.sharpest();
+std::vector<engine::MapId> chosen_maps(const engine::Look& look, const Options& options) {
   look.require({options.layer.value_or(1), options.head.value_or(1)});
-  engine::MapId best;
-  float most = -1;
-  for (const engine::MapId& id : look.maps()) {
-    if (options.layer.value_or(id.layer) != id.layer || options.head.value_or(id.head) != id.head) continue;
-    const float sharpness = look.summary(id).sharpness;
-    if (most < 0 || sharpness > most) {
-      best = id;
-      most = std::isnan(sharpness) ? 0 : sharpness;
-    }
-  }
-  return best;
+  std::vector<engine::MapId> maps = look.maps();
+  std::erase_if(maps, [&](const engine::MapId& id) {
+    return options.layer.value_or(id.layer) != id.layer || options.head.value_or(id.head) != id.head;
+  });
+  return maps;
+}
+
+engine::MapId chosen_map(const engine::Look& look, const Options& options) {
+  return look.sharpest(chosen_maps(look, options));
 }
 
 engine::Axis chosen_axis(const engine::Look& look, const Options& options) {

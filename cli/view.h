@@ -19,10 +19,12 @@ namespace sightline::cli {
 std::filesystem::path model_directory(const Options& options);
 /// Opens the model that the options name, or the default one.
 engine::Session open_session(const Options& options);
-/// The text of the options through that model; notes on standard error what was cut or dropped.
-engine::Look look_at_text(const Options& options);
+/// The text of the options through that model, `top` keys kept a row; notes on standard error what was cut or dropped.
+engine::Look look_at_text(const Options& options, std::optional<int> top = std::nullopt);
 
-/// The map that --layer and --head choose; what is left open goes to the sharpest one. Throws BadArgument.
+/// The maps that --layer and --head leave, one at least. Throws BadArgument.
+std::vector<engine::MapId> chosen_maps(const engine::Look& look, const Options& options);
+/// The sharpest of them.
 engine::MapId chosen_map(const engine::Look& look, const Options& options);
 
 /// The items that the options show: words, or with --pieces tokens; without special ones for --no-special.
