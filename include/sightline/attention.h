@@ -32,7 +32,8 @@ struct SequenceSpan {
 /// A problem of scaled dot-product attention: softmax(scale * Q K^T, masked) V.
 /// Query head h reads key/value head h / (Hq / Hkv). For one row the order is: dot, scale, softcap, bias, ALiBi, mask,
 /// softmax (with the sink in the denominator), mix. It is validated once, at the entry of each function below; what is
-/// not supported is refused with BadArgument naming it.
+/// not supported is refused with BadArgument naming it. Limits: widths 1 to 1024, 2^30 queries or keys, 2^24 planes
+/// (B * Hq). Elements lie at addresses that their type may have (fp32: multiples of 4).
 struct AttentionProblem {
   TensorView q;  ///< [B, Hq, Nq, D]
   TensorView k;  ///< [B, Hkv, Nk, D]
@@ -87,17 +88,18 @@ struct Observations {
   float* overview =
       nullptr;  ///< [B, Hq, overview_rows, overview_cols] mean over the rows of a bin of the weight in a column bin
 
-  std::span<const std::int64_t> rows = {};  ///< chosen rows, 0..Nq-1
+  std::span<const std::int64_t> rows = {};  ///< chosen rows, 0..Nq-1, checked also without row_weights
   float* row_weights = nullptr;             ///< [B, Hq, rows, Nk] their weights, all keys
 };
 
 struct AttentionOptions {
-  int threads = 0;  ///< 0: as many as the machine has
+  int threads = 0;  ///< 0: as many as the machine has; negative: BadArgument
 };
 
 /// Computes out = attention(problem), [B, Hq, Nq, Dv], and what is asked for in `see`, in one pass with O(n) extra
-/// memory. `out.data` may be null when only observations are wanted. Milakov & Gimelshein 2018 (online softmax); Dao et
-/// al. 2022 (tiling); docs/attention.md has the algebra used here. Throws BadArgument, OutOfMemory.
+/// memory. `out.data` may be null when only observations are wanted; its rows must not share memory (no stride of 0).
+/// Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (tiling); docs/attention.md has the algebra used here.
+/// Throws BadArgument, OutOfMemory.
 void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see = {},
                const AttentionOptions& options = {});
 
@@ -123,7 +125,8 @@ struct RowState {
 };
 
 /// Writes a block of the map to `out`, dense [rows, keys]. `state` is needed for Stage::weights alone. Weights have the
-/// same bits as chosen rows and top-k weights of the pass. Throws BadArgument.
+/// same bits as chosen rows and top-k weights of the pass. Keys of the tensor that are not in use (key_count) are -inf
+/// at every other stage. Throws BadArgument, OutOfMemory.
 void tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage, float* out);
 
 /// The SIMD target in use: "AVX3" (AVX-512), "AVX2", "NEON" or "SCALAR". The environment variable SIGHTLINE_TARGET

@@ -7,6 +7,8 @@
 #define SIGHTLINE_ATTENTION_FINISH_INL_H_
 #endif
 
+#include <limits>
+
 #include "src/attention/tile_pass-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -38,17 +40,14 @@ class TileFinish {
     if (sight_.top_k > 0) finish_top_keys();
     finish_offsets();
     finish_segments();
-    normalize_sums(work_.bin_total.data(), sight_.overview_cols);
+    normalize_segments(work_.bin_total.data(), sight_.overview_cols, sight_.bin_parts);
   }
 
  private:
   F inverse(int lane) const { return inverse_sum(load(state_.l + lane)); }
 
-  // A sum of 0 stays 0 in a row of NaN too: its keys were hidden.
   F normalized(const float* sums, int lane) const {
-    const F sum = load(sums);
-    const F value = hn::Add(hn::Mul(sum, inverse(lane)), hn::Zero(kF32));
-    return hn::IfThenZeroElse(hn::Eq(sum, hn::Zero(kF32)), value);
+    return hn::Add(hn::Mul(load(sums), inverse(lane)), hn::Zero(kF32));
   }
 
   F log_sum_exp(int lane) const {
@@ -75,11 +74,31 @@ class TileFinish {
   }
 
   // sums: [count, lanes] divided by the rows' sums, in place.
-  void normalize_sums(float* sums, std::int64_t count) const {
+  // sums: [count, lanes] divided by the rows' sums, in place. In a row of NaN only the segments that hold a key it saw
+  // are NaN.
+  void normalize_segments(float* sums, std::int64_t count, const SegmentParts* parts) const {
     for (std::int64_t i = 0; i < count; ++i) {
       for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
         float* at = sums + i * lanes_ + lane;
         store(normalized(at, lane), at);
+      }
+    }
+    for (int lane = tile_.live_begin; count > 0 && lane < tile_.live_end; ++lane) {
+      if (state_.l[lane] != state_.l[lane]) clear_unseen(sums + lane, count, *parts, tile_.first + lane);
+    }
+  }
+
+  // sums: [count, lanes] of one row.
+  void clear_unseen(float* sums, std::int64_t count, const SegmentParts& parts, std::int64_t row) const {
+    for (std::int64_t i = 0; i < count; ++i) sums[i * lanes_] = 0;
+    const BlockRange blocks = head_.blocks();
+    for (std::int64_t number = blocks.begin; number < blocks.end; ++number) {
+      const TileBlock block = block_at(head_, number);
+      for (const SegmentPart& part : parts.at(block.position)) {
+        for (int slot = block.begin; slot < block.end; ++slot) {
+          const bool seen = (part.slots >> slot & 1) != 0 && head_.visible(row, block.first_key + slot);
+          if (seen) sums[part.segment * lanes_] = std::numeric_limits<float>::quiet_NaN();
+        }
       }
     }
   }
@@ -133,7 +152,7 @@ class TileFinish {
 
   void finish_segments() const {
     float* sums = work_.segment_total.data();
-    normalize_sums(sums, sight_.segments);
+    normalize_segments(sums, sight_.segments, sight_.segment_parts);
     for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
       for (std::int64_t s = 0; s < sight_.segments; ++s) {
         sight_.segment_mass[(tile_.first + lane) * sight_.segments + s] = sums[s * lanes_ + lane];

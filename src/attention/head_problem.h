@@ -47,10 +47,11 @@ struct HeadProblem {
     if (!causal) return {0, keys};
     return {0, std::clamp<std::int64_t>(query_position + row - key_position + 1, 0, keys)};
   }
-  /// The blocks that hold keys.
-  BlockRange blocks() const {
-    if (keys == 0) return {};
-    return {key_position / kBlockKeys, (key_position + keys - 1) / kBlockKeys + 1};
+  /// The blocks that hold keys, or some of them.
+  BlockRange blocks() const { return blocks({0, keys}); }
+  BlockRange blocks(KeyInterval of) const {
+    if (of.begin >= of.end) return {};
+    return {(key_position + of.begin) / kBlockKeys, (key_position + of.end - 1) / kBlockKeys + 1};
   }
   bool additive() const { return mask || bias; }
   bool visible(std::int64_t row, std::int64_t key) const;

@@ -44,13 +44,15 @@ class MapTile {
 
  private:
   void fill_block(const TileRows& tile, const TileBlock& block, const float* m, const float* inverse) {
-    raw_scores(head_, tile, block, work_);
-    if (stage_ == Stage::raw || stage_ == Stage::capped) return;
     float* scores = work_.scores.data();
-    const Sees sees = mask_.prepare(head_, tile, block);
+    const bool masked = stage_ == Stage::biased || stage_ == Stage::weights;
+    const Sees sees = masked ? mask_.prepare(head_, tile, block) : Sees::all;
     if (sees == Sees::nothing) {
       std::fill_n(scores, kBlockKeys * tile.lanes, -__builtin_inff());
-    } else if (sees == Sees::part) {
+    } else {
+      raw_scores(head_, tile, block, work_);
+    }
+    if (sees == Sees::part) {
       mask_scores(mask_, block, tile.lanes, scores, work_.lane_array(TileWorkspace::kBlockMax));
     }
     if (stage_ != Stage::weights) return;
@@ -66,7 +68,7 @@ class MapTile {
     for (int lane = tile.live_begin; lane < tile.live_end; ++lane) {
       float* row = row_of(tile, lane, out);
       for (std::int64_t key = from; key < to; ++key) {
-        row[key - range_.key_begin] = work_.scores[(key - block.first_key) * tile.lanes + lane];
+        row[key - range_.key_begin] = work_.scores[(key - block.first_key) * tile.lanes + lane] + 0.0f;  // no -0
       }
     }
   }

@@ -30,7 +30,7 @@ struct BlockSums {
 // first lane. A sub-chain adds its four keys from the last to the first, whose running sums give sum w (slot) by two
 // additions and no multiplication a key: slots r, r + 16, r + 32, r + 48 weigh r + 16 (0, 1, 2, 3).
 template <bool kEntropy, bool kPosition>
-HWY_INLINE BlockSums weigh(const float* HWY_RESTRICT scores, float* HWY_RESTRICT weights, int lanes, F reference) {
+HWY_INLINE BlockSums weigh(const float* scores, float* weights, int lanes, F reference) {
   const auto chain = [=](int r) SIGHTLINE_LAMBDA {
     BlockSums sums = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kF32)};
     F steps = hn::Zero(kF32);
@@ -78,7 +78,7 @@ struct BlockResult {
 HWY_INLINE F distance_within(const float* weights, int lanes, F relative) {
   const auto chain = [=](int r) SIGHTLINE_LAMBDA {
     F sum = hn::Zero(kF32);
-    for (int slot = r; slot < kBlockKeys; slot += kChains) {
+    for (int slot = r + kBlockKeys - kChains; slot >= 0; slot -= kChains) {
       const F away = hn::Abs(hn::Sub(relative, splat(static_cast<float>(slot))));
       sum = fma(load(weights + static_cast<std::ptrdiff_t>(slot) * lanes), away, sum);
     }
@@ -100,8 +100,7 @@ HWY_INLINE F block_distance(const float* weights, int lanes, const BlockSums& su
 
 template <bool kEntropy, bool kPosition>
 HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, int lane,
-                              const float* block_max, const BlockResult& result, bool distance,
-                              const float* row_position) {
+                              const float* block_max, const BlockResult& result, const std::int64_t* lane_position) {
   const F old_max = load(state.m + lane), old_sum = load(state.l + lane);
   const F new_max = max_or_second(load(block_max + lane), old_max);
   const F reference = hn::IfThenZeroElse(hn::Eq(new_max, splat(-__builtin_inff())), new_max);
@@ -118,8 +117,9 @@ HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block,
   if constexpr (kPosition) {
     const F here = fma(sums.l, splat(static_cast<float>(block.position)), sums.p);
     store(fma(load(state.position + lane), rescale.value, here), state.position + lane);
-    if (distance) {
-      const F relative = hn::Sub(load(row_position + lane), splat(static_cast<float>(block.position)));
+    if (lane_position != nullptr) {
+      const F first = splat(static_cast<float>(*lane_position + lane - block.position));
+      const F relative = hn::Add(first, hn::Iota(kF32, 0));
       const F away = block_distance(weights + lane, lanes, sums, relative);
       store(fma(load(state.distance + lane), rescale.value, away), state.distance + lane);
     }
@@ -127,12 +127,13 @@ HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block,
 }
 
 // Turns the block's scores into weights (in place if the arrays are the same) and takes them into the state.
-// row_position: [lanes], where each row stands; exact up to 2^24.
+// lane_position: where lane 0 stands in the sequence, or null where distances are not asked for; the lanes follow one
+// by one.
 template <bool kEntropy, bool kPosition>
 void absorb_block(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, const float* block_max,
-                  const BlockResult& result, bool distance, const float* row_position) {
+                  const BlockResult& result, const std::int64_t* lane_position) {
   for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
-    absorb_vector<kEntropy, kPosition>(state, block, weights, lanes, lane, block_max, result, distance, row_position);
+    absorb_vector<kEntropy, kPosition>(state, block, weights, lanes, lane, block_max, result, lane_position);
   }
 }
 

@@ -26,6 +26,13 @@ HWY_INLINE std::int64_t row_of_lane(const TileRows& tile, int lane) {
   return tile.first + std::clamp(lane, tile.live_begin, tile.live_end - 1);
 }
 
+// The blocks that hold keys which some row of the tile sees by its position.
+inline BlockRange blocks_seen(const HeadProblem& head, const TileRows& tile) {
+  const KeyInterval top = head.interval(tile.first + tile.live_begin);
+  const KeyInterval bottom = head.interval(tile.first + tile.live_end - 1);
+  return head.blocks({top.begin, bottom.end});
+}
+
 // Slots [first, end) that each lane sees by position, as floats for comparisons in lanes. [lanes] each.
 struct IntervalMask {
   float* first = nullptr;
@@ -72,8 +79,9 @@ struct AdditiveMask {
     const Sees sees = interval.prepare(head, tile, block);
     if (sees == Sees::nothing) return sees;
     if (sees == Sees::all) interval.fill(head, tile, block);
-    for (int lane = 0; lane < interval.lanes; ++lane) fill_lane(head, row_of_lane(tile, lane), block, lane);
-    return Sees::part;
+    bool any = false;
+    for (int lane = 0; lane < interval.lanes; ++lane) any |= fill_lane(head, row_of_lane(tile, lane), block, lane);
+    return any ? Sees::part : Sees::nothing;
   }
 
   HWY_INLINE MaskF visible(int slot, int lane) const {
@@ -86,13 +94,18 @@ struct AdditiveMask {
   }
 
  private:
-  void fill_lane(const HeadProblem& head, std::int64_t row, const TileBlock& block, int lane) const {
+  // Whether the row sees a key of the block.
+  bool fill_lane(const HeadProblem& head, std::int64_t row, const TileBlock& block, int lane) const {
+    bool any = false;
     for (int slot = block.begin; slot < block.end; ++slot) {
       const std::int64_t key = block.first_key + slot;
       float value = head.bias ? head.bias.at(row, key) : 0.0f;
       if (head.mask && head.mask.at(row, key) == 0) value = -__builtin_inff();
       additive[static_cast<std::ptrdiff_t>(slot) * interval.lanes + lane] = value;
+      const auto at = static_cast<float>(slot);
+      any |= value != -__builtin_inff() && at >= interval.first[lane] && at < interval.end[lane];
     }
+    return any;
   }
 };
 

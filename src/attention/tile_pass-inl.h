@@ -46,7 +46,7 @@ class TilePass {
 
   void run() {
     begin();
-    const BlockRange blocks = head_.blocks();
+    const BlockRange blocks = blocks_seen(head_, tile_);
     constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
     for (std::int64_t number = blocks.begin; number < blocks.end;) {
       const std::int64_t chunk_end = std::min((number / kChunkBlocks + 1) * kChunkBlocks, blocks.end);
@@ -66,10 +66,6 @@ class TilePass {
     segments_.begin(lanes_);
     bins_.begin(lanes_);
     work_.strip.blocks.clear();
-    float* positions = work_.lane_array(TileWorkspace::kRowPosition);
-    for (int lane = 0; lane < lanes_; ++lane) {
-      positions[lane] = static_cast<float>(head_.query_position + row_of_lane(tile_, lane));
-    }
   }
 
   void begin_chunk() {
@@ -114,11 +110,12 @@ class TilePass {
   }
 
   void weigh_block(const TileBlock& block, float* weights, const float* block_max) {
-    const bool entropy = sight_.entropy != nullptr, distance = sight_.distance != nullptr;
-    const bool position = sight_.position != nullptr || distance;
+    const bool entropy = sight_.entropy != nullptr;
+    const bool position = sight_.position != nullptr || sight_.distance != nullptr;
+    const std::int64_t lane_position = head_.query_position + tile_.first;
     const auto absorb_with = [&](auto with_entropy, auto with_position) {
-      absorb_block<with_entropy(), with_position()>(chunk_, block, weights, lanes_, block_max, block_result(), distance,
-                                                    work_.lane_array(TileWorkspace::kRowPosition));
+      absorb_block<with_entropy(), with_position()>(chunk_, block, weights, lanes_, block_max, block_result(),
+                                                    sight_.distance != nullptr ? &lane_position : nullptr);
     };
     if (entropy && position) return absorb_with(std::true_type(), std::true_type());
     if (entropy) return absorb_with(std::true_type(), std::false_type());

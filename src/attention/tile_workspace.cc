@@ -19,8 +19,8 @@ bool columns_apart(const Matrix<const float>& matrix, std::int64_t width) {
 
 TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight)
     : queries(lanes_of(problem.width)),
-      out(lanes_of(problem.value_width)),
-      out_total(lanes_of(problem.value_width)),
+      out(lanes_of(sight.out ? problem.value_width : 0)),
+      out_total(lanes_of(sight.out ? problem.value_width : 0)),
       scores(lanes_of(kBlockKeys)),
       additive(lanes_of(problem.additive() ? kBlockKeys : 0)),
       packed_keys(columns_apart(problem.k, problem.width) ? kBlockKeys * problem.width : 0),

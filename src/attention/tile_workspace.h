@@ -44,7 +44,7 @@ class TileWorkspace {
   AlignedBuffer<float> bin_sum, bin_reference, bin_total;              // [column bins, lanes]
   WeightStrip strip;
 
-  enum LaneArray { kBlockMax, kRescale, kBlockSum, kRowPosition, kFirstSlot, kEndSlot, kLaneArrays };
+  enum LaneArray { kBlockMax, kRescale, kBlockSum, kFirstSlot, kEndSlot, kLaneArrays };
   float* lane_array(LaneArray which) { return lane_arrays.data() + which * kTileRows; }
 };
 

@@ -60,12 +60,15 @@ struct SegmentSums {
   }
 
  private:
+  // Rows to which the part adds nothing keep their sum and its reference, so that their bits do not depend on the rows
+  // beside them.
   void add(std::ptrdiff_t at, F part, F max) const {
-    const F before = load(reference + at);
-    F kept = load(sum + at);
-    if (!hn::AllTrue(kF32, hn::Eq(before, max))) kept = hn::Mul(kept, weight_of(exponent(before, max)).value);
-    store(hn::Add(kept, part), sum + at);
-    store(max, reference + at);
+    const MaskF nothing = hn::Eq(part, hn::Zero(kF32));
+    const F before = load(reference + at), kept = load(sum + at);
+    F moved = kept;
+    if (!hn::AllTrue(kF32, hn::Eq(before, max))) moved = hn::Mul(kept, weight_of(exponent(before, max)).value);
+    store(hn::IfThenElse(nothing, kept, hn::Add(moved, part)), sum + at);
+    store(hn::IfThenElse(nothing, before, max), reference + at);
   }
 
   // The weights of chosen slots, in the sub-chains of all sums over keys: from a chain's last slot to its first.
