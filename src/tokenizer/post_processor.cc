@@ -1,5 +1,6 @@
 #include "src/tokenizer/post_processor.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <unordered_map>
@@ -11,6 +12,9 @@ namespace sightline::tokenizer {
 namespace {
 
 using PostProcessorPtr = std::unique_ptr<const PostProcessor>;
+
+// Caps on what a small file can make large: parts of a template, tokens of one special token, tokens added in all.
+constexpr std::size_t kMaxParts = 256, kMaxTokens = 256, kMaxAdded = 1024;
 
 Token special_token(std::string piece, std::int32_t id, std::int32_t type_id) {
   Token token;
@@ -37,8 +41,8 @@ std::vector<Token> read_special_token(const JsonObject& json) {
   refuse_unknown_settings(json, kSettings);
   const nlohmann::json& ids = json.require_array("ids");
   const nlohmann::json& pieces = json.require_array("tokens");
-  if (ids.size() != pieces.size() || ids.empty()) {
-    throw BadFile(json.where("ids") + " and \"tokens\" must be as many, and not none");
+  if (ids.size() != pieces.size() || ids.empty() || ids.size() > kMaxTokens) {
+    throw BadFile(json.where("ids") + " and \"tokens\" must be as many, from 1 to " + std::to_string(kMaxTokens));
   }
   std::vector<Token> tokens;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -96,10 +100,10 @@ TemplatePart read_part(const JsonObject& json, std::size_t sequences, const Spec
 
 Template read_template(const JsonObject& json, std::string_view key, std::size_t sequences,
                        const SpecialTokens& special) {
-  constexpr std::size_t kMaxParts = 256;  // each may repeat the text
   const std::vector<JsonObject> parts = require_objects(json, key);
   if (parts.size() > kMaxParts) {
-    throw BadFile(json.where(key) + " has " + std::to_string(parts.size()) + " parts; a template may have 256");
+    throw BadFile(json.where(key) + " has " + std::to_string(parts.size()) + " parts; a template may have " +
+                  std::to_string(kMaxParts));
   }
   Template result;
   for (const JsonObject& part : parts) result.push_back(read_part(part, sequences, special));
@@ -205,7 +209,11 @@ PostProcessorPtr make_post_processor(const JsonObject& json) {
       {"BertProcessing", {"sep", "cls"}, make<BertProcessing>},
       {"Sequence", {"processors"}, make<SequenceOfProcessors>},
       {"TemplateProcessing", {"single", "pair", "special_tokens"}, make<TemplateProcessing>}};
-  return make_stage(kTypes, json);
+  PostProcessorPtr processor = make_stage(kTypes, json);
+  if (std::max(processor->added(false), processor->added(true)) > kMaxAdded) {
+    throw BadFile(json.where("type") + " adds more than " + std::to_string(kMaxAdded) + " special tokens to a text");
+  }
+  return processor;
 }
 
 }  // namespace sightline::tokenizer

@@ -139,12 +139,30 @@ TEST(PostProcessor, RefusesMalformedTemplates) {
   EXPECT_EQ(refusal("/single/1/Sequence/type_id", -1),
             R"(tokenizer.json: "single[1].Sequence.type_id" must be a whole number from 0 to 2147483647, not -1)");
   EXPECT_EQ(refusal("/special_tokens/[CLS]/ids", {1, 2}),
-            R"(tokenizer.json: "post_processor.special_tokens.[CLS].ids" and "tokens" must be as many, and not none)");
+            R"(tokenizer.json: "post_processor.special_tokens.[CLS].ids" and "tokens" must be as many, from 1 to 256)");
   EXPECT_EQ(refusal("/special_tokens/[CLS]/ids", {-1}),
             R"(tokenizer.json: "post_processor.special_tokens.[CLS].ids" must be token ids, "tokens" strings)");
   EXPECT_EQ(refusal("/single", std::vector<Json>(257, sequence("A", 0))),
             R"(tokenizer.json: "post_processor.single" has 257 parts; a template may have 256)");
   EXPECT_EQ(refusal("/single", nullptr), R"(tokenizer.json: "post_processor.single" must not be null)");
+}
+
+// Small files that would otherwise make the shortest text long.
+TEST(PostProcessor, BoundsTheSpecialTokens) {
+  Json json = bert_template();
+  json["special_tokens"]["[CLS]"] = token("[CLS]", std::vector<int>(257, 1), std::vector<std::string>(257, "[CLS]"));
+  EXPECT_EQ(error_of<BadFile>([&] { with(json); }),
+            R"(tokenizer.json: "post_processor.special_tokens.[CLS].ids" and "tokens" must be as many, from 1 to 256)");
+  json["special_tokens"]["[CLS]"] = token("[CLS]", std::vector<int>(256, 1), std::vector<std::string>(256, "[CLS]"));
+  EXPECT_EQ(with(json).encode("a").tokens.size(), 258u);
+  json["single"] = std::vector<Json>(5, special("[CLS]", 0));
+  const std::string too_many = R"(tokenizer.json: "post_processor.type" adds more than 1024 special tokens to a text)";
+  EXPECT_EQ(error_of<BadFile>([&] { with(json); }), too_many);
+  const auto repeated = [](std::size_t times) {
+    return Json{{"type", "Sequence"}, {"processors", std::vector<Json>(times, bert_processing())}};
+  };
+  EXPECT_EQ(error_of<BadFile>([&] { with(repeated(342)); }), too_many);  // 3 a pair
+  EXPECT_EQ(with(repeated(341)).encode("a").tokens.size(), 683u);
 }
 
 TEST(PostProcessor, RefusesWhatItCannotDo) {
