@@ -157,6 +157,21 @@ TEST_P(AttentionTest, MassOfKeysThatNoSpoiledRowSawStays) {
   EXPECT_FALSE(std::isnan(head.out[11 * 4]));
 }
 
+TEST_P(AttentionTest, SegmentsThatASpoiledRowDidNotSeeStay) {
+  for (const float poison : {kNaN, INFINITY}) {
+    Head head(100);
+    head.problem.causal = true;
+    for (int j = 0; j < 100; ++j) head.segment_of_key[j] = j < 50 ? 1 : 0;
+    for (int j = 0; j <= 10; ++j) head.k[j * 4] = 1.0f;
+    head.q[10 * 4] = poison;
+    head.run();
+    EXPECT_TRUE(std::isnan(head.segment_mass[10 * 2 + 1]));
+    EXPECT_EQ(head.segment_mass[10 * 2], 0.0f);
+    EXPECT_EQ(head.overview[1], 0.0f);
+    EXPECT_NEAR(head.segment_mass[11 * 2 + 1], 1.0, 1e-6);
+  }
+}
+
 TEST_P(AttentionTest, InfiniteScores) {
   Head head(70);
   head.q.assign(280, 1.0f);

@@ -60,7 +60,7 @@ class TilePass {
   void begin() {
     pack_queries(head_, tile_, work_.queries.data());
     total_.clear(lanes_);
-    std::fill_n(work_.out_total.data(), head_.value_width * lanes_, 0.0f);
+    if (sight_.out) std::fill_n(work_.out_total.data(), head_.value_width * lanes_, 0.0f);
     top_.begin(lanes_);
     offsets_.begin(lanes_);
     segments_.begin(lanes_);
@@ -70,7 +70,7 @@ class TilePass {
 
   void begin_chunk() {
     chunk_.clear(lanes_);
-    std::fill_n(work_.out.data(), head_.value_width * lanes_, 0.0f);
+    if (sight_.out) std::fill_n(work_.out.data(), head_.value_width * lanes_, 0.0f);
     segments_.begin_chunk(lanes_);
     bins_.begin_chunk(lanes_);
   }

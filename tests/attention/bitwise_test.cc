@@ -62,16 +62,24 @@ void compare_row(const Observed& part, std::int64_t part_row, const Observed& wh
   same("distance", part.distance, whole.distance, 1);
   same("topk_weight", part.topk_weight, whole.topk_weight, observations.top_k);
   same("offset_mass", part.offset_mass, whole.offset_mass, observations.offsets.size());
+  same("segment_mass", part.segment_mass, whole.segment_mass, observations.segments);
 }
 
-Observed run_part(const Part& part, const ObservationRecipe& of_whole) {
+// segments: of the sequence's keys, as many as the part has or more.
+Observed run_part(const Part& part, const ObservationRecipe& of_whole, std::span<const std::int32_t> segments) {
   ObservationRecipe observations = of_whole;
   const auto& q = part.problem().q.shape;
-  observations.segment_of_key.assign(part.problem().k.shape[2], 0);
+  observations.segment_of_key.assign(segments.begin(), segments.begin() + part.problem().k.shape[2]);
   observations.overview_rows = observations.overview_cols = 1;
   observations.rows.clear();
   Strided<float> out(DType::f32, {1, 1, q[2], part.problem().v.shape[3]}, Layout::dense, 0);
   return {part.problem(), observations, out, 1};
+}
+
+std::span<const std::int32_t> segments_of(const Drawn& drawn, const ProblemRecipe& recipe, std::int64_t batch) {
+  const std::span<const std::int32_t> all = drawn.observations.segment_of_key;
+  const auto keys = static_cast<std::size_t>(recipe.keys);
+  return all.size() == keys ? all : all.subspan(static_cast<std::size_t>(batch) * keys, keys);
 }
 
 // Some rows of one head alone, with the keys that they see and no others, as a chunk of a prompt or one step of
@@ -92,7 +100,8 @@ TEST(AttentionBitwise, RowsAloneOrInABatch) {
               n % 2 == 0 ? begin + 1 : begin + 1 + static_cast<std::int64_t>(numbers() % (recipe.queries - begin));
           Part part(drawn.random.problem(), plane / recipe.query_heads(), plane % recipe.query_heads(), begin, end);
           if (n >= 2) part.cut_keys(part.reach());
-          const Observed got = run_part(part, drawn.observations);
+          const Observed got =
+              run_part(part, drawn.observations, segments_of(drawn, recipe, plane / recipe.query_heads()));
           for (std::int64_t i = 0; i < end - begin; ++i)
             compare_row(got, i, whole, recipe, row + i, drawn.observations);
         }
