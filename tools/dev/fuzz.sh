@@ -1,17 +1,14 @@
 #!/usr/bin/env bash
 # Builds the fuzz programs with ASan and UBSan, and runs each for some seconds on its corpus and what it makes of it.
 #   tools/dev/fuzz.sh SECONDS [NAME...]     e.g. tools/dev/fuzz.sh 20 safetensors
-# An input that breaks something is kept in build-fuzz/NAME/, and the run fails.
+# An input that breaks something is kept in build-address-undefined/fuzz/NAME/, and the run fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:?usage: tools/dev/fuzz.sh SECONDS [NAME...]}
 shift
-build="build-fuzz"
+build="build-address-undefined"
 
-cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS=-O1 -DCMAKE_C_COMPILER=clang \
-  -DCMAKE_CXX_COMPILER=clang++ -DSIGHTLINE_FUZZ=ON -DSIGHTLINE_SANITIZE=address,undefined -DBUILD_TESTING=OFF \
-  -DSIGHTLINE_BENCH=OFF >/dev/null
-cmake --build $build --target fuzzers
+tools/dev/sanitized_build.sh address,undefined fuzzers
 
 names=("$@")
 if ((${#names[@]} == 0)); then
@@ -23,7 +20,7 @@ fi
 
 # As many side by side as there are cores; each has one thread.
 run_one() {
-  local name=$1 out=$PWD/$2/$1
+  local name=$1 out=$PWD/$2/fuzz/$1
   mkdir -p "$out/found"
   if "$2/tests/fuzz/fuzz_$name" -max_total_time="$3" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="$out/" "$out/found" "tests/fuzz/corpus/$name" >"$out/log" 2>&1; then
