@@ -29,8 +29,7 @@ NO_CHUNKS = 1 << 30
 VARIANTS = [(32, 4096), (128, 4096), (64, 1024), (64, 2048), (64, 8192), (64, NO_CHUNKS)]
 SHAPES = [
     problem.Shape(1, heads, heads, n, n, width, width, causal)
-    for n, heads in ((2048, 4), (8192, 1))
-    for width in (64, 128)
+    for n, heads, width in ((2048, 4, 64), (2048, 4, 128), (8192, 1, 64))
     for causal in (False, True)
 ]
 
@@ -67,28 +66,34 @@ def built(variant, work):
     return sightline_c.built_library(folder / "build")
 
 
-def error_of(library, shape, seeds):
-    error = accuracy.Error()
+def errors(shape, libraries, seeds):
+    """Of each variant, over the seeds."""
+    found = {variant: accuracy.Error() for variant in libraries}
     for seed in range(seeds):
         case = problem.Problem(shape, seed)
-        contender = engines.sightline(case, 1, library)
-        contender.run()
-        error.add(contender.output(), case.reference()["out"])
-    return error
+        expected = case.reference()["out"]
+        for variant, library in libraries.items():
+            contender = engines.sightline(case, 1, library)
+            contender.run()
+            found[variant].add(contender.output(), expected)
+    return found
 
 
 def show_shape(shape, libraries, clock, chosen):
     case = problem.Problem(shape)
     found = {variant: engines.sightline(case, 1, library) for variant, library in libraries.items()}
     best, peak = peers.interleaved_minima(found, clock, chosen.repeat)
-    for variant, library in libraries.items():
-        share = shape.operations() / best[variant] / peak
-        error = error_of(library, shape, chosen.seeds)
-        slower = best[variant] / best[FROZEN] - 1
-        print(
-            f"| {shape} | {name(variant)} | {100 * share:.1f} % | {100 * slower:+.1f} % | {error.rms():.2e} | {error.largest:.2e} |",
-            flush=True,
-        )
+    error = errors(shape, libraries, chosen.seeds)
+    for variant, seconds in best.items():
+        cells = [
+            str(shape),
+            name(variant),
+            f"{100 * shape.operations() / seconds / peak:.1f} %",
+            f"{100 * (seconds / best[FROZEN] - 1):+.1f} %",
+            f"{error[variant].rms():.2e}",
+            f"{error[variant].largest:.2e}",
+        ]
+        print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
