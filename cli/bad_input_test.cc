@@ -112,6 +112,10 @@ TEST(BadInput, MissingTruncatedOrMalformedModelFiles) {
     const BrokenModel empty;
     empty.replace(name, "");
     expect_failure(run_with({"look", "the cat", "-m", empty.directory()}), 1, {name});
+    const BrokenModel pipe;  // must not keep the program waiting
+    pipe.remove(name);
+    ASSERT_EQ(mkfifo(pipe.file(name).c_str(), 0600), 0);
+    expect_failure(run_with({"look", "the cat", "-m", pipe.directory()}), 1, {name, "not a regular file"});
   }
 }
 
@@ -121,6 +125,18 @@ TEST(BadInput, ShapesThatDoNotFitTheConfig) {
   config.replace(config.find("\"intermediate_size\": 48"), 23, "\"intermediate_size\": 40");
   model.replace("config.json", config);
   expect_failure(run_with({"look", "the cat", "-m", model.directory()}), 1, {"intermediate"});
+}
+
+// One word more than the model embeds: its tokens would read past the embedding's end.
+TEST(BadInput, TokenizerOfAnotherModel) {
+  const BrokenModel model;
+  std::string tokenizer = testing::file_content(model.file("tokenizer.json"));
+  const std::string first = "\"[PAD]\": 0,";
+  ASSERT_NE(tokenizer.find(first), std::string::npos);
+  tokenizer.insert(tokenizer.find(first), "\"another\": 136, ");
+  model.replace("tokenizer.json", tokenizer);
+  expect_failure(run_with({"look", "the cat", "-m", model.directory()}), 1, {"tokenizer.json", "137", "136"});
+  expect_failure(run_with({"info", model.directory()}), 1, {"tokenizer.json", "137", "136"});
 }
 
 TEST(BadInput, OutputThatCannotBeWritten) {

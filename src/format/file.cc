@@ -34,6 +34,22 @@ class Descriptor {
   int value_;
 };
 
+// Opens what is a regular file; a pipe must not keep the open waiting.
+class RegularFile : public Descriptor {
+ public:
+  explicit RegularFile(const std::filesystem::path& path) : Descriptor(path, O_RDONLY | O_NONBLOCK) {
+    struct stat status;
+    if (::fstat(get(), &status) != 0) fail(path, "cannot be read", errno);
+    if (S_ISDIR(status.st_mode)) fail(path, "cannot be read", EISDIR);
+    if (!S_ISREG(status.st_mode)) throw BadFile(path.string() + ": not a regular file");
+    size_ = static_cast<std::size_t>(status.st_size);
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::size_t size_ = 0;
+};
+
 // At most `size` bytes; 0 at the end of the file.
 std::size_t read_some(int descriptor, char* data, std::size_t size, const std::filesystem::path& path) {
   for (;;) {
@@ -41,6 +57,23 @@ std::size_t read_some(int descriptor, char* data, std::size_t size, const std::f
     if (count >= 0) return static_cast<std::size_t>(count);
     if (errno != EINTR) fail(path, "cannot be read", errno);
   }
+}
+
+std::string read_all(const Descriptor& file, const std::filesystem::path& path, std::size_t max_bytes) {
+  constexpr std::size_t kPiece = std::size_t{1} << 16;
+  std::string text;
+  std::size_t size = 0;
+  for (;;) {
+    text.resize(size + kPiece);
+    const std::size_t count = read_some(file.get(), text.data() + size, kPiece, path);
+    size += count;
+    if (size > max_bytes) {
+      throw BadFile(path.string() + ": longer than the " + std::to_string(max_bytes) + " bytes that it may have");
+    }
+    if (count == 0) break;
+  }
+  text.resize(size);
+  return text;
 }
 
 // A name in the target's directory (renaming works within a file system only) that no other writer of this machine
@@ -62,16 +95,11 @@ int create_beside(const std::filesystem::path& path, std::filesystem::path& temp
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const Descriptor file(path, O_RDONLY | O_NONBLOCK);  // a pipe must not keep the open waiting
-  struct stat status;
-  if (::fstat(file.get(), &status) != 0) fail(path, "cannot be read", errno);
-  if (S_ISDIR(status.st_mode)) fail(path, "cannot be read", EISDIR);
-  if (!S_ISREG(status.st_mode)) throw BadFile(path.string() + ": not a regular file, which is what can be mapped");
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return;
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  const RegularFile file(path);
+  if (file.size() == 0) return;
+  void* data = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (data == MAP_FAILED) fail(path, "cannot be mapped", errno);
-  bytes_ = {static_cast<const std::byte*>(data), size};
+  bytes_ = {static_cast<const std::byte*>(data), file.size()};
 }
 
 MappedFile::~MappedFile() {
@@ -79,21 +107,11 @@ MappedFile::~MappedFile() {
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  constexpr std::size_t kPiece = std::size_t{1} << 16;
-  const Descriptor file(path, O_RDONLY);
-  std::string text;
-  std::size_t size = 0;
-  for (;;) {
-    text.resize(size + kPiece);
-    const std::size_t count = read_some(file.get(), text.data() + size, kPiece, path);
-    size += count;
-    if (size > max_bytes) {
-      throw BadFile(path.string() + ": longer than the " + std::to_string(max_bytes) + " bytes that it may have");
-    }
-    if (count == 0) break;
-  }
-  text.resize(size);
-  return text;
+  return read_all(Descriptor(path, O_RDONLY), path, max_bytes);
+}
+
+std::string read_regular_file(const std::filesystem::path& path, std::size_t max_bytes) {
+  return read_all(RegularFile(path), path, max_bytes);
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {

@@ -27,6 +27,8 @@ class MappedFile {
 
 /// The whole content of a file, which may be a pipe. Throws BadFile, also where it is longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
+/// The same of a file of a model: a pipe in its place, which could keep the reader waiting for ever, is BadFile.
+std::string read_regular_file(const std::filesystem::path& path, std::size_t max_bytes);
 
 /// A file that appears whole or not at all: it is written beside its place and renamed by commit(); without commit()
 /// nothing of it stays. Where `path` names a device or a pipe (/dev/stdout), bytes go straight there. Throws BadFile

@@ -53,6 +53,10 @@ TEST(ReadFile, GivesAllUpToTheLimit) {
   EXPECT_EQ(error_of<BadFile>([&] { read_file(path, 199'999); }),
             path.string() + ": longer than the 199999 bytes that it may have");
   EXPECT_EQ(read_file(directory.put("empty", ""), 0), "");
+  EXPECT_EQ(read_regular_file(path, 200'000), content);
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  EXPECT_NE(error_of<BadFile>([&] { read_regular_file(directory / "pipe", 10); }).find("not a regular file"),
+            std::string::npos);
   EXPECT_NE(error_of<BadFile>([&] { read_file("/dev/zero", 1 << 20); }).find("longer than"), std::string::npos);
   EXPECT_NE(error_of<BadFile>([&] { read_file(directory.path(), 10); }).find("Is a directory"), std::string::npos);
 }

@@ -169,7 +169,7 @@ nlohmann::json parse_json(std::string_view text, std::string_view name, const Js
 }
 
 nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
-  return parse_json(read_file(path, limits.max_bytes), path.string(), limits);
+  return parse_json(read_regular_file(path, limits.max_bytes), path.string(), limits);
 }
 
 std::string quote(std::string_view text) {

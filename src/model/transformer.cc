@@ -36,7 +36,7 @@ struct Transformer::Impl {
 Transformer Transformer::load(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / "config.json";
   const auto impl = std::make_shared<Impl>();
-  impl->config = parse_config(format::read_file(path, kMaxConfigBytes), path.string());
+  impl->config = parse_config(format::read_regular_file(path, kMaxConfigBytes), path.string());
   impl->weights = load_weights(directory, impl->config);
   impl->warnings = collect_warnings(impl->config, std::exchange(impl->weights.warnings, {}));
   Transformer transformer;

@@ -179,7 +179,7 @@ Encoding Tokenizer::Impl::encode(std::string_view text, std::optional<std::strin
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {
-  return parse(format::read_file(tokenizer_json, format::JsonLimits{}.max_bytes), tokenizer_json.string());
+  return parse(format::read_regular_file(tokenizer_json, format::JsonLimits{}.max_bytes), tokenizer_json.string());
 }
 
 Tokenizer Tokenizer::parse(std::string_view json_text, std::string_view name) {
