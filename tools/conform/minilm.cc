@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "src/engine/session.h"
 #include "src/format/json.h"
 #include "src/tokenizer/tokenizer.h"
 #include "tools/conform/forward.h"
@@ -21,10 +22,8 @@ namespace fs = std::filesystem;
 constexpr double kLeastCosine = 0.999999;  // of a sentence embedding with the expected one
 
 fs::path model_directory() {
-  if (const char* named = std::getenv("SIGHTLINE_MINILM")) return named;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME")) return fs::path(cache) / "sightline" / "all-MiniLM-L6-v2";
-  const char* home = std::getenv("HOME");
-  return fs::path(home != nullptr ? home : "/") / ".cache" / "sightline" / "all-MiniLM-L6-v2";
+  const char* named = std::getenv("SIGHTLINE_MINILM");
+  return named != nullptr ? fs::path(named) : engine::default_model_directory();
 }
 
 // Mean over the tokens, then length 1, [sequences, width].
