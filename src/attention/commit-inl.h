@@ -93,7 +93,7 @@ class TileCommit {
       const std::int64_t bin = row_bin(tile_.first + lane);
       alignas(64) float factors[kTileRows] = {};
       for (; lane < tile_.live_end && row_bin(tile_.first + lane) == bin; ++lane) factors[lane] = 1;
-      for (std::int64_t column = 0; column < sight_.overview_cols; ++column) {
+      for (std::int64_t column = 0; column < work_.bins_seen; ++column) {
         alignas(64) float values[kTileRows];
         std::copy_n(work_.bin_total.data() + column * lanes_, lanes_, values);
         clear_unused(values, 1, factors, lanes_);

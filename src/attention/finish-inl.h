@@ -40,7 +40,7 @@ class TileFinish {
     if (sight_.top_k > 0) finish_top_keys();
     finish_offsets();
     finish_segments();
-    normalize_segments(work_.bin_total.data(), sight_.overview_cols, sight_.bin_parts);
+    normalize_segments(work_.bin_total.data(), work_.bins_seen, sight_.bin_parts);
   }
 
  private:
@@ -152,7 +152,7 @@ class TileFinish {
 
   void finish_segments() const {
     float* sums = work_.segment_total.data();
-    normalize_segments(sums, sight_.segments, sight_.segment_parts);
+    normalize_segments(sums, work_.segments_seen, sight_.segment_parts);
     for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
       for (std::int64_t s = 0; s < sight_.segments; ++s) {
         sight_.segment_mass[(tile_.first + lane) * sight_.segments + s] = sums[s * lanes_ + lane];

@@ -40,9 +40,10 @@ class TilePass {
         total_(state_in(workspace.state_total)),
         top_{sight.top_k, top_capacity(sight.top_k), work_.topk_score.data(), work_.topk_index.data()},
         offsets_{sight.offsets, work_.offset_score.data()},
-        segments_{sight.segments, work_.segment_sum.data(), work_.segment_reference.data(), work_.segment_total.data()},
+        segments_{sight.segments, work_.segment_sum.data(), work_.segment_reference.data(), work_.segment_total.data(),
+                  &work_.segments_seen},
         bins_{static_cast<std::int32_t>(sight.overview_cols), work_.bin_sum.data(), work_.bin_reference.data(),
-              work_.bin_total.data()} {}
+              work_.bin_total.data(), &work_.bins_seen} {}
 
   void run() {
     begin();

@@ -42,6 +42,7 @@ class TileWorkspace {
   AlignedBuffer<float> offset_score;                // [offsets, lanes]
   AlignedBuffer<float> segment_sum, segment_reference, segment_total;  // [segments, lanes]
   AlignedBuffer<float> bin_sum, bin_reference, bin_total;              // [column bins, lanes]
+  std::int32_t segments_seen = 0, bins_seen = 0;                       // the rest of the totals is 0
   WeightStrip strip;
 
   enum LaneArray { kBlockMax, kRescale, kBlockSum, kFirstSlot, kEndSlot, kLaneArrays };

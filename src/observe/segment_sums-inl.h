@@ -25,11 +25,15 @@ namespace HWY_NAMESPACE {
 // to: rescaling all segments with each new max cost more than adding did.
 struct SegmentSums {
   std::int32_t segments = 0;
-  float* sum = nullptr;        // [segments, lanes] of the chunk
-  float* reference = nullptr;  // [segments, lanes] the max that `sum` is relative to
-  float* total = nullptr;      // [segments, lanes] of the chunks before
+  float* sum = nullptr;          // [segments, lanes] of the chunk
+  float* reference = nullptr;    // [segments, lanes] the max that `sum` is relative to
+  float* total = nullptr;        // [segments, lanes] of the chunks before
+  std::int32_t* seen = nullptr;  // segments from here on have had no key yet: half of the bins of a causal overview
 
-  void begin(int lanes) const { std::fill_n(total, static_cast<std::size_t>(segments) * lanes, 0.0f); }
+  void begin(int lanes) const {
+    std::fill_n(total, static_cast<std::size_t>(segments) * lanes, 0.0f);
+    *seen = 0;
+  }
   void begin_chunk(int lanes) const {
     std::fill_n(sum, static_cast<std::size_t>(segments) * lanes, 0.0f);
     std::fill_n(reference, static_cast<std::size_t>(segments) * lanes, -__builtin_inff());
@@ -39,6 +43,7 @@ struct SegmentSums {
   void absorb(const TileBlock& block, const SegmentParts& parts, int lanes, const float* block_sum,
               const float* running_max) const {
     for (const SegmentPart& part : parts.at(block.position)) {
+      *seen = std::max(*seen, part.segment + 1);
       const bool whole = __builtin_popcountll(part.slots) == block.end - block.begin;
       for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
         const F added = whole ? load(block_sum + lane) : sum_of(block.weights + lane, part.slots, lanes);
@@ -49,7 +54,7 @@ struct SegmentSums {
 
   // total = total * a + (the chunk's sum) * b, both [lanes]; chunk_max: [lanes].
   void merge_chunk(int lanes, const float* chunk_max, const float* a, const float* b) const {
-    for (std::int32_t s = 0; s < segments; ++s) {
+    for (std::int32_t s = 0; s < *seen; ++s) {
       for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
         const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s) * lanes + lane;
         const F moved = weight_of(exponent(load(reference + at), load(chunk_max + lane))).value;
