@@ -43,6 +43,8 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   add_test(NAME symbols.check COMMAND Python3::Interpreter ${dev}/check_symbols_test.py)
   add_test(NAME symbols.attention COMMAND Python3::Interpreter ${dev}/check_symbols.py no-output
     $<TARGET_FILE:sightline_attention>)
+  add_test(NAME symbols.model COMMAND Python3::Interpreter ${dev}/check_symbols.py no-output
+    $<TARGET_FILE:sightline_model>)
   if(TARGET sightline_shared)
     add_test(NAME symbols.shared COMMAND Python3::Interpreter ${dev}/check_symbols.py exports
       $<TARGET_FILE:sightline_shared>)
