@@ -1,6 +1,5 @@
 #include "src/tokenizer/truncation.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace sightline::tokenizer {

@@ -1,7 +1,6 @@
 // What is in a folder is told by its files: an index.json by its keys, reports.jsonl by its name.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 

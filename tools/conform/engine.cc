@@ -1,7 +1,6 @@
 #include "tools/conform/engine.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <numeric>
 

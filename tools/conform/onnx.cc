@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "src/format/json.h"
 #include "tools/conform/attention_checks.h"

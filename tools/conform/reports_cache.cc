@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <cstring>
-#include <numeric>
+#include <algorithm>
+#include <cmath>
 
 #include "tools/conform/report_problem.h"
 #include "tools/conform/reports.h"

@@ -1,9 +1,6 @@
 // Cases of model files: sizes in config.json, names of parameters, tied embeddings, stored projections.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "sightline/error.h"
 #include "src/format/json.h"
 #include "src/model/family.h"
