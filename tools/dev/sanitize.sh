@@ -11,7 +11,7 @@ programs=("$@")
 
 export ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=suppressions=$PWD/tools/dev/tsan_suppressions.txt:second_deadlock_stack=1
+export TSAN_OPTIONS=second_deadlock_stack=1
 if ((${#programs[@]} == 0)); then
   tools/dev/sanitized_build.sh "$sanitizers" all
   exec ctest --test-dir "$build" -j"$(nproc)" --output-on-failure
