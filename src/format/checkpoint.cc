@@ -1,8 +1,7 @@
 #include "src/format/checkpoint.h"
 
-#include <system_error>
-
 #include "sightline/error.h"
+#include "src/format/file.h"
 #include "src/format/json.h"
 
 namespace sightline::format {
@@ -10,12 +9,6 @@ namespace {
 
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
-
-// What is there but cannot be looked at counts as present: opening it says why.
-bool present(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;
-}
 
 // An index may name files of its own directory only.
 void check_shard_name(const JsonObject& weight_map, std::string_view tensor, const std::string& shard) {
@@ -29,12 +22,12 @@ void check_shard_name(const JsonObject& weight_map, std::string_view tensor, con
 }  // namespace
 
 Checkpoint Checkpoint::open(const std::filesystem::path& directory) {
-  if (!present(directory)) throw BadFile(directory.string() + ": no such directory");
+  if (!is_present(directory)) throw BadFile(directory.string() + ": no such directory");
   Checkpoint checkpoint;
   const std::filesystem::path single = directory / kSingleFile, index = directory / kIndexFile;
-  if (present(index)) {
+  if (is_present(index)) {
     checkpoint.add_shards(directory, index);
-  } else if (present(single)) {
+  } else if (is_present(single)) {
     checkpoint.add_single(single);
   } else {
     throw BadFile(directory.string() + ": no model here: neither " + kSingleFile + " nor " + kIndexFile);

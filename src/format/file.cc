@@ -92,6 +92,19 @@ int create_beside(const std::filesystem::path& path, std::filesystem::path& temp
   }
 }
 
+// Where `path` leads, be it there or not: std::filesystem::canonical() needs the file.
+std::filesystem::path behind_links(const std::filesystem::path& path) {
+  constexpr int kMaxLinks = 40;  // as Linux follows
+  std::filesystem::path place = path;
+  for (int links = 0; links <= kMaxLinks; ++links) {
+    std::error_code no_link;
+    const std::filesystem::path target = std::filesystem::read_symlink(place, no_link);
+    if (no_link) return place;
+    place = place.parent_path() / target;
+  }
+  fail(path, "cannot be written", ELOOP);
+}
+
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
@@ -104,6 +117,11 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+bool is_present(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
@@ -121,10 +139,13 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    if (std::filesystem::exists(status)) path_ = std::filesystem::canonical(path);
+    path_ = behind_links(path);
     descriptor_ = create_beside(path_, temporary_);
   }
   if (descriptor_ < 0) fail(path, "cannot be written", errno);
+  if (temporary_.empty() || !std::filesystem::exists(status)) return;
+  // A file system without such bits refuses them, and has none to keep.
+  std::filesystem::permissions(temporary_, status.permissions() & std::filesystem::perms::all, ignored);
 }
 
 AtomicFile::~AtomicFile() {

@@ -116,6 +116,47 @@ TEST(AtomicFile, GivesTheModeThatOtherProgramsWouldGive) {
   EXPECT_EQ(status.st_mode & 0777, 0666 & ~mask);
 }
 
+TEST(AtomicFile, KeepsThePermissionsOfWhatItReplaces) {
+  const TestDirectory directory;
+  for (const mode_t mode : {0600, 0640, 0755, 0444}) {
+    const auto path = directory.put("out", "old");
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    AtomicFile file(path);
+    file.write("new");
+    file.commit();
+    struct stat status;
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, mode);
+    EXPECT_EQ(content_of(path), "new");
+    ASSERT_EQ(::unlink(path.c_str()), 0);
+  }
+}
+
+// Over two directories, and of an absolute target, which is not there yet.
+TEST(AtomicFile, FollowsLinksToWhatIsNotThereYet) {
+  const TestDirectory directory;
+  std::filesystem::create_directory(directory / "inner");
+  std::filesystem::create_symlink("inner/second", directory / "first");
+  std::filesystem::create_symlink("../third", directory / "inner/second");
+  std::filesystem::create_symlink(directory / "target", directory / "third");
+  AtomicFile file(directory / "first");
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "first"));
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "inner/second"));
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(directory / "target")));
+  EXPECT_EQ(content_of(directory / "target"), "new");
+}
+
+TEST(AtomicFile, RefusesALinkToItself) {
+  const TestDirectory directory;
+  std::filesystem::create_symlink("ring", directory / "ring");
+  EXPECT_EQ(error_of<BadFile>([&] { AtomicFile file(directory / "ring"); }),
+            (directory / "ring").string() + ": cannot be written: Too many levels of symbolic links");
+  EXPECT_TRUE(is_present(directory / "ring"));
+  EXPECT_FALSE(is_present(directory / "none"));
+}
+
 TEST(AtomicFile, RefusesDirectoriesAndPlacesThatAreNotThere) {
   const TestDirectory directory;
   EXPECT_EQ(error_of<BadFile>([&] { AtomicFile file(directory.path()); }),
