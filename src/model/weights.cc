@@ -1,7 +1,6 @@
 #include "src/model/weights.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -25,6 +24,13 @@ std::string list_names(const std::vector<std::string>& names) {
   }
   if (names.size() > kNamesShown) list += fmt::format(" and {} more", names.size() - kNamesShown);
   return list;
+}
+
+// Not fmt::join, in which GCC 12 warns of an overflow that cannot be.
+std::string shape_text(const Shape& shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "[" + text + "]";
 }
 
 bool starts_with_any(std::string_view name, std::span<const std::string_view> prefixes) {
@@ -109,8 +115,8 @@ class Loader {
   void check(const std::string& stored, const format::Tensor& tensor, const Shape& shape) const {
     const auto where = [&] { return fmt::format("{}: tensor {}", weights_.checkpoint.name(), format::quote(stored)); };
     if (tensor.shape != shape) {
-      throw BadFile(fmt::format("{} has shape [{}], config.json asks for [{}]", where(), fmt::join(tensor.shape, ", "),
-                                fmt::join(shape, ", ")));
+      throw BadFile(fmt::format("{} has shape {}, config.json asks for {}", where(), shape_text(tensor.shape),
+                                shape_text(shape)));
     }
     if (tensor.dtype != DType::f32 && tensor.dtype != DType::f16 && tensor.dtype != DType::bf16) {
       throw UnsupportedModel(fmt::format("{} has elements of type {} (F32, F16 and BF16 are supported)", where(),
