@@ -9,35 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "cli/failure_testing.h"
 #include "cli/run_program.h"
 #include "src/engine/testing.h"
 
 namespace sightline::cli {
 namespace {
 
+using testing::BrokenModel;
+using testing::expect_failure;
 using testing::Outcome;
 using testing::run_program;
+using testing::run_with;
 using testing::Start;
 using testing::TemporaryFolder;
-
-std::string tiny() { return engine::testing::tiny_model().string(); }
-
-Outcome run_with(std::vector<std::string> arguments, const std::string& input = "") {
-  Start start;
-  start.arguments = std::move(arguments);
-  start.input = input;
-  return run_program(start);
-}
-
-// Status, one line that begins with the program's name and holds each of `parts`, and nothing on standard output.
-void expect_failure(const Outcome& outcome, int status, const std::vector<std::string>& parts) {
-  EXPECT_EQ(outcome.status, status) << outcome.error;
-  EXPECT_TRUE(outcome.output.empty()) << outcome.output;
-  EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << outcome.error;
-  EXPECT_TRUE(outcome.error.starts_with("sightline: ")) << outcome.error;
-  for (const std::string& part : parts)
-    EXPECT_NE(outcome.error.find(part), std::string::npos) << part << " in " << outcome.error;
-}
+using testing::tiny;
 
 TEST(BadInput, EmptyText) {
   expect_failure(run_with({"look", "", "-m", tiny()}), 1, {"empty"});
@@ -82,22 +68,6 @@ TEST(BadInput, MissingModel) {
   expect_failure(run_program(start), 1, {"default model", "-m"});
 }
 
-// A copy of the tiny model of which one file is cut, replaced or removed.
-class BrokenModel {
- public:
-  BrokenModel() { std::filesystem::copy(engine::testing::tiny_model(), folder_.path("model")); }
-  std::string directory() const { return folder_.path("model"); }
-  std::string file(const std::string& name) const { return directory() + "/" + name; }
-  void remove(const std::string& name) const { std::filesystem::remove(file(name)); }
-  void cut(const std::string& name) const {
-    std::filesystem::resize_file(file(name), std::filesystem::file_size(file(name)) / 2);
-  }
-  void replace(const std::string& name, const std::string& content) const { std::ofstream(file(name)) << content; }
-
- private:
-  TemporaryFolder folder_;
-};
-
 TEST(BadInput, MissingTruncatedOrMalformedModelFiles) {
   for (const std::string name : {"config.json", "model.safetensors", "tokenizer.json"}) {
     const BrokenModel missing;
@@ -135,8 +105,9 @@ TEST(BadInput, TokenizerOfAnotherModel) {
   ASSERT_NE(tokenizer.find(first), std::string::npos);
   tokenizer.insert(tokenizer.find(first), "\"another\": 136, ");
   model.replace("tokenizer.json", tokenizer);
-  expect_failure(run_with({"look", "the cat", "-m", model.directory()}), 1, {"tokenizer.json", "137", "136"});
-  expect_failure(run_with({"info", model.directory()}), 1, {"tokenizer.json", "137", "136"});
+  expect_failure(run_with({"look", "the cat", "-m", model.directory()}), 1,
+                 {"tokenizer.json", "\"another\"", "id 136", "136 tokens"});
+  expect_failure(run_with({"info", model.directory()}), 1, {"tokenizer.json", "\"another\"", "id 136", "136 tokens"});
 }
 
 TEST(BadInput, OutputThatCannotBeWritten) {
@@ -227,7 +198,6 @@ TEST(Usage, WrongUsageEndsWithTwo) {
            {"look", "the cat", "another"},
            {"look", "the cat", "-f", "file.txt"},
            {"look", "the cat", "--layer", "four"},
-           {"look", "the cat", "--top", "0"},
            {"look", "the cat", "--color", "pink"},
            {"look", "the cat", "-t", "0"},
            {"explain", "the cat"},

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <algorithm>
+#include <system_error>
 
 #include "sightline/error.h"
 #include "src/format/checkpoint.h"
+#include "src/format/file.h"
+#include "src/format/json.h"
 
 namespace sightline::engine {
 namespace {
@@ -13,8 +16,25 @@ namespace {
 constexpr const char* kTokenizerFile = "tokenizer.json";
 
 std::string display_name(const std::filesystem::path& directory) {
-  const std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
+  std::error_code ignored;  // the working directory may have gone
+  const std::filesystem::path path = (std::filesystem::current_path(ignored) / directory).lexically_normal();
   return (path.has_filename() ? path : path.parent_path()).filename().string();  // "models/x/" is x
+}
+
+// Ids and types of tokens are rows of the model's embeddings.
+void require_fit(const std::string& file, const tokenizer::TokenRange& range, const model::TransformerConfig& config) {
+  if (range.largest_id >= config.vocabulary) {
+    throw BadFile(fmt::format("{}: token {} has the id {}, but the model embeds {} tokens: it belongs to another model",
+                              file, format::quote(range.largest_piece), range.largest_id, config.vocabulary));
+  }
+  const std::int64_t types = std::max<std::int64_t>(config.token_types, 1);
+  if (range.largest_type_id >= types) {
+    throw BadFile(fmt::format("{}: \"post_processor\" gives the type_id {}, but the model has {} token types", file,
+                              range.largest_type_id, types));
+  }
+  if (!range.keeps_text) {
+    throw BadFile(fmt::format("{}: \"post_processor.single\" leaves the text out: it needs a \"Sequence\" A", file));
+  }
 }
 
 }  // namespace
@@ -37,17 +57,13 @@ ModelFacts describe(const std::filesystem::path& directory, const model::Transfo
 tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& directory, const model::Transformer& transformer) {
   const std::filesystem::path file = directory / kTokenizerFile;
   auto tokenizer = tokenizer::Tokenizer::load(file);
-  const std::int64_t embedded = transformer.config().vocabulary;
-  if (std::cmp_greater(tokenizer.vocabulary_size(), embedded)) {
-    throw BadFile(fmt::format("{} has {} tokens, but the model embeds only {}: it belongs to another model",
-                              file.string(), tokenizer.vocabulary_size(), embedded));
-  }
+  require_fit(file.string(), tokenizer.range(), transformer.config());
   return tokenizer;
 }
 
 ModelFacts inspect_model(const std::filesystem::path& directory) {
   const auto transformer = model::Transformer::load(directory);
-  if (!std::filesystem::exists(directory / kTokenizerFile)) return describe(directory, transformer, nullptr);
+  if (!format::is_present(directory / kTokenizerFile)) return describe(directory, transformer, nullptr);
   const tokenizer::Tokenizer tokenizer = load_tokenizer(directory, transformer);
   return describe(directory, transformer, &tokenizer);
 }

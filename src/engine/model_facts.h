@@ -35,8 +35,8 @@ struct ModelFacts {
 ModelFacts describe(const std::filesystem::path& directory, const model::Transformer& transformer,
                     const tokenizer::Tokenizer* tokenizer);
 
-/// The tokenizer.json of a model's directory. Throws BadFile, also where it has more tokens than the model embeds, and
-/// UnsupportedModel.
+/// The tokenizer.json of a model's directory. Throws UnsupportedModel and BadFile, also where the tokenizer gives an id
+/// or a type id that the model does not embed, or no token for the text.
 tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& directory, const model::Transformer& transformer);
 
 /// Opens a model directory for `info`: every check of Session::open(), but tokenizer.json may be absent.

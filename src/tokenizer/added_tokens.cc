@@ -96,6 +96,11 @@ const AddedToken* AddedTokens::find(std::string_view content) const {
   return found == by_content_.end() ? nullptr : &tokens_[found->second];
 }
 
+const AddedToken* AddedTokens::last() const {
+  const auto found = std::ranges::max_element(tokens_, {}, &AddedToken::id);
+  return found == tokens_.end() ? nullptr : &*found;
+}
+
 bool AddedTokens::is_special(std::string_view spelling) const {
   const AddedToken* token = find(spelling);
   return token != nullptr && token->special;

@@ -37,6 +37,7 @@ class AddedTokens {
 
   const AddedToken* find(std::int32_t id) const;
   const AddedToken* find(std::string_view content) const;
+  const AddedToken* last() const;  // of the largest id; null: there are none
   /// How many of them the model's vocabulary lacks.
   std::size_t beyond_vocabulary() const { return beyond_vocabulary_; }
   /// Whether decoding with special tokens skipped leaves out this spelling.

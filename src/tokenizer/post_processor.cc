@@ -25,6 +25,13 @@ Token special_token(std::string piece, std::int32_t id, std::int32_t type_id) {
   return token;
 }
 
+void extend_by_token(TokenRange& range, const Token& token) {
+  range.largest_type_id = std::max(range.largest_type_id, token.type_id);
+  if (token.id <= range.largest_id) return;
+  range.largest_id = token.id;
+  range.largest_piece = token.piece;
+}
+
 // What a template is made of: one of the sequences, or tokens of its own.
 struct TemplatePart {
   std::size_t sequence = 0;  // where there are no tokens
@@ -137,6 +144,16 @@ class TemplateProcessing : public PostProcessor {
     sequences = std::move(parts);
   }
 
+  void extend(TokenRange& range) const override {
+    range.keeps_text = false;
+    for (const TemplatePart& part : single_) {
+      for (const Token& token : part.tokens) extend_by_token(range, token);
+      if (!part.tokens.empty()) continue;
+      range.keeps_text = true;
+      range.largest_type_id = std::max(range.largest_type_id, part.type_id);
+    }
+  }
+
  private:
   Template single_, pair_;
 };
@@ -167,6 +184,11 @@ class BertProcessing : public PostProcessor {
     }
   }
 
+  void extend(TokenRange& range) const override {
+    extend_by_token(range, cls_);
+    extend_by_token(range, sep_);
+  }
+
  private:
   Token cls_, sep_;
 };
@@ -191,6 +213,10 @@ class SequenceOfProcessors : public PostProcessor {
 
   void process(Sequences& sequences, bool add_special) const override {
     for (const PostProcessorPtr& processor : processors_) processor->process(sequences, add_special);
+  }
+
+  void extend(TokenRange& range) const override {
+    for (const PostProcessorPtr& processor : processors_) processor->extend(range);
   }
 
  private:

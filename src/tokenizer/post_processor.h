@@ -22,6 +22,8 @@ class PostProcessor {
   /// `sequences` are one or two; afterwards they are parts to be put one after the other. Without `add_special` no
   /// token is added.
   virtual void process(Sequences& sequences, bool add_special) const = 0;
+  /// Extends the range by what it gives to a single text.
+  virtual void extend(TokenRange& range) const = 0;
 };
 
 /// "post_processor": Sequence, TemplateProcessing, BertProcessing. Throws BadFile, UnsupportedModel.

@@ -198,5 +198,49 @@ TEST(Truncation, TakesFromTheLongerTextFirst) {
   EXPECT_EQ(left(9, 9, 0), Lengths(0, 0));
 }
 
+// What models take as indexes: ids of the vocabulary (up to "b", 4), of added tokens and of the template.
+TEST(TokenRange, HoldsTheLargestNumbers) {
+  const TokenRange plain = with(bert_processing()).range();
+  EXPECT_EQ(plain.largest_id, 4);
+  EXPECT_EQ(plain.largest_piece, "b");
+  EXPECT_EQ(plain.largest_type_id, 0);
+  EXPECT_TRUE(plain.keeps_text);
+  EXPECT_EQ(with(bert_template()).range().largest_type_id, 0);  // 1 in pairs alone
+
+  Json hole = file_with(bert_template());
+  hole["model"]["vocab"]["a"] = 70;
+  EXPECT_EQ(parse(hole).range().largest_id, 70);
+  EXPECT_EQ(parse(hole).range().largest_piece, "a");
+
+  Json added = file_with(nullptr);
+  added["added_tokens"] = {{{"id", 5},
+                            {"content", "[NEW]"},
+                            {"single_word", false},
+                            {"lstrip", false},
+                            {"rstrip", false},
+                            {"normalized", false},
+                            {"special", true}}};
+  EXPECT_EQ(parse(added).range().largest_id, 5);
+  EXPECT_EQ(parse(added).range().largest_piece, "[NEW]");
+
+  Json far = bert_template();
+  far["special_tokens"]["[SEP]"] = token("[SEP]", {2, 99}, {"[SEP]", "[FAR]"});
+  far["single"] = {sequence("A", 3), special("[SEP]", 2)};
+  const Json processors = {{"type", "Sequence"}, {"processors", {bert_processing(), far}}};
+  for (const Json& processor : {far, processors}) {
+    EXPECT_EQ(with(processor).range().largest_id, 99);
+    EXPECT_EQ(with(processor).range().largest_piece, "[FAR]");
+    EXPECT_EQ(with(processor).range().largest_type_id, 3);
+  }
+}
+
+TEST(TokenRange, TellsATemplateThatLeavesTheTextOut) {
+  Json empty = bert_template();
+  empty["single"] = Json::array();
+  EXPECT_FALSE(with(empty).range().keeps_text);
+  empty["single"] = {special("[CLS]", 0)};
+  EXPECT_FALSE(with(empty).range().keeps_text);
+}
+
 }  // namespace
 }  // namespace sightline::tokenizer

@@ -227,6 +227,17 @@ std::optional<std::int32_t> Tokenizer::id_of(std::string_view piece) const {
   return entry ? std::optional(entry->id) : std::nullopt;
 }
 
+TokenRange Tokenizer::range() const {
+  TokenRange range;
+  if (const auto last = impl_->model->vocabulary().last()) range = {last->id, std::string(last->piece)};
+  if (const AddedToken* token = impl_->added_tokens.last(); token != nullptr && token->id > range.largest_id) {
+    range.largest_id = token->id;
+    range.largest_piece = token->content;
+  }
+  if (impl_->post_processor) impl_->post_processor->extend(range);
+  return range;
+}
+
 std::string_view Tokenizer::kind() const { return impl_->model->kind(); }
 std::optional<std::size_t> Tokenizer::file_padding() const { return impl_->padding; }
 std::optional<std::size_t> Tokenizer::file_truncation() const { return impl_->truncation; }

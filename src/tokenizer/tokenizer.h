@@ -33,6 +33,14 @@ struct Encoding {
   std::size_t cut = 0;  // tokens that truncation removed
 };
 
+/// What a tokenizer can give to a single text, for models that take its numbers as indexes.
+struct TokenRange {
+  std::int32_t largest_id = -1;
+  std::string largest_piece;  // the piece of that id
+  std::int32_t largest_type_id = 0;
+  bool keeps_text = true;  // false: the template leaves the text out
+};
+
 /// A tokenizer executed from tokenizer.json as it stands: normalizer, pre-tokenizer, model, post-processor (template),
 /// decoder and added tokens, each by the type it names. A type not supported is refused by name (UnsupportedModel).
 /// `padding` and `truncation` of the file are read and reported, and never act by themselves.
@@ -55,6 +63,7 @@ class Tokenizer {
 
   std::size_t vocabulary_size() const;  // added tokens counted
   std::optional<std::int32_t> id_of(std::string_view piece) const;
+  TokenRange range() const;
   std::string_view kind() const;                       // "WordPiece"
   std::optional<std::size_t> file_padding() const;     // fixed length that the file's padding names, if any
   std::optional<std::size_t> file_truncation() const;  // max_length that the file's truncation names, if any

@@ -73,4 +73,9 @@ std::optional<std::string_view> Vocabulary::piece_of(std::int32_t id) const {
   return piece_at(found->second);
 }
 
+std::optional<VocabularyEntry> Vocabulary::last() const {
+  if (by_id_.empty()) return std::nullopt;
+  return {{piece_at(by_id_.back().second), by_id_.back().first}};
+}
+
 }  // namespace sightline::tokenizer

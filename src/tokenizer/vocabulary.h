@@ -48,6 +48,7 @@ class Vocabulary {
   /// For a caller that has the hash of `piece` already.
   std::optional<VocabularyEntry> find(std::string_view piece, const PieceHash& hash) const;
   std::optional<std::string_view> piece_of(std::int32_t id) const;
+  std::optional<VocabularyEntry> last() const;  // of the largest id; none: it is empty
 
  private:
   struct Entry {
