@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <climits>
 #include <csignal>
 #include <map>
 #include <new>
@@ -12,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/streams.h"
 #include "sightline/attention.h"
+#include "src/engine/axis.h"
 
 namespace sightline::cli {
 namespace {
@@ -42,7 +42,7 @@ void add_map_options(CLI::App& command, Options& options) {
 }
 
 void add_top_option(CLI::App& command, Options& options, const std::string& description) {
-  command.add_option("--top", options.top, description)->type_name("N")->check(CLI::Range(1, INT_MAX).description(""));
+  command.add_option("--top", options.top, description)->type_name("N");
 }
 
 void add_axis_options(CLI::App& command, Options& options) {
@@ -135,11 +135,35 @@ void dispatch(const CLI::App& app, const Options& options) {
   run_info(options);
 }
 
+// The message, with arguments that it repeats cut where they are long.
+std::string with_short_arguments(std::string message, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const std::string cut = engine::shortened(argument);
+    const std::size_t at = cut == argument ? std::string::npos : message.find(argument);
+    if (at != std::string::npos) message.replace(at, argument.size(), cut);
+  }
+  return message;
+}
+
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   const auto chosen = app.get_subcommands();
   if (!chosen.empty()) return fmt::format("{}; see sightline {} --help", error.what(), chosen.front()->get_name());
   if (argc < 2 || argv[1][0] == '-') return fmt::format("{}; see sightline --help", error.what());
   return fmt::format("there is no command {}; see sightline --help", argv[1]);
+}
+
+// An empty value, as of a shell variable that is not set, is no value. An empty text is one, of which the engine tells.
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_name() == "TEXT") continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) {
+        throw UsageError(fmt::format("{} is empty: give it a value or leave it out; see sightline {} --help",
+                                     option->get_name(), command.get_name()));
+      }
+    }
+  }
 }
 
 int parse_and_run(CLI::App& app, const Options& options, int argc, char** argv) {
@@ -154,8 +178,9 @@ int parse_and_run(CLI::App& app, const Options& options, int argc, char** argv) 
     write_output(version_line());
     return kSuccess;
   } catch (const CLI::ParseError& error) {
-    return fail(usage_message(app, error, argc, argv), kUsage);
+    return fail(with_short_arguments(usage_message(app, error, argc, argv), argc, argv), kUsage);
   }
+  refuse_empty_values(*app.get_subcommands().front());
   dispatch(app, options);
   return kSuccess;
 }
@@ -164,7 +189,7 @@ int guarded(CLI::App& app, const Options& options, int argc, char** argv) {
   try {
     return parse_and_run(app, options, argc, argv);
   } catch (const UsageError& error) {
-    return fail(error.what(), kUsage);
+    return fail(with_short_arguments(error.what(), argc, argv), kUsage);
   } catch (const ClosedPipe&) {
     return 128 + SIGPIPE;
   } catch (const Interrupted& stop) {

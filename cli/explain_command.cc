@@ -53,7 +53,7 @@ class ExplainView {
     const auto across = static_cast<std::size_t>(std::clamp((painter_.terminal().width - 2) / 8 / 4 * 4, 4, 16));
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       if (i % across == 0) painter_.spaces(2);
-      painter_.text(fmt::format("{:8.3f}", numbers[i]));
+      painter_.text(fmt::format("{:>8.3f}", numbers[i]));
       if (i % across == across - 1 || i + 1 == numbers.size()) painter_.newline();
     }
   }
@@ -84,8 +84,9 @@ class ExplainView {
     std::vector<std::size_t> keys(steps_.keys.size());
     std::iota(keys.begin(), keys.end(), std::size_t{0});
     if (!options_.top || keys.size() <= static_cast<std::size_t>(*options_.top)) return keys;
-    std::stable_sort(keys.begin(), keys.end(),
-                     [&](std::size_t a, std::size_t b) { return steps_.keys[a].weight > steps_.keys[b].weight; });
+    std::stable_sort(keys.begin(), keys.end(), [&](std::size_t a, std::size_t b) {
+      return heavier(steps_.keys[a].weight, steps_.keys[b].weight);
+    });
     keys.resize(static_cast<std::size_t>(*options_.top));
     std::sort(keys.begin(), keys.end());
     return keys;
@@ -103,7 +104,7 @@ class ExplainView {
     const auto begin = steps_.contributions.begin() + static_cast<std::ptrdiff_t>(key) * width;
     const double along = std::inner_product(begin, begin + width, steps_.output.begin(), 0.0);
     const double whole = std::inner_product(steps_.output.begin(), steps_.output.end(), steps_.output.begin(), 0.0);
-    return whole > 0 ? along / whole : 0;
+    return whole == 0 ? 0 : along / whole;
   }
 
   void add_key(std::size_t index) {
@@ -114,16 +115,16 @@ class ExplainView {
     } else {
       painter_.text(name);
     }
-    painter_.text(fmt::format(" {:9.3f} {:9.3f} ", key.dot, key.score));
-    painter_.tinted(format::ease(key.weight), fmt::format("{:8.4f}", key.weight)).text(" ");
+    painter_.text(fmt::format(" {:>9.3f} {:>9.3f} ", key.dot, key.score));
+    painter_.tinted(format::ease(key.weight), fmt::format("{:>8.4f}", key.weight)).text(" ");
     painter_.soft(bar(key.weight))
-        .text(fmt::format(" {:7.3f} {:7.3f} {:5} %", key.value_norm, key.contribution_norm,
-                          std::lround(100 * share_of_sum(index))));
+        .text(fmt::format(" {:>7.3f} {:>7.3f} {:>5.0f} %", key.value_norm, key.contribution_norm,
+                          std::round(100 * share_of_sum(index)) + 0.0));  // + 0.0: no -0
     painter_.newline();
   }
 
   std::string bar(double weight) const {
-    const auto filled = static_cast<int>(std::lround(std::clamp(weight, 0.0, 1.0) * kBar));
+    const auto filled = weight > 0 ? static_cast<int>(std::lround(std::min(weight, 1.0) * kBar)) : 0;
     std::string drawn;
     for (int i = 0; i < filled; ++i) drawn += painter_.glyph("━", "=");
     return pad_right(drawn, kBar, utf8());
@@ -135,9 +136,9 @@ class ExplainView {
     double rest = 1 - missing_weight();
     for (const std::size_t key : listed) rest -= steps_.keys[key].weight;
     painter_
-        .soft(fmt::format("{} {:>9} {:>9} {:8.4f}",
+        .soft(fmt::format("{} {:>9} {:>9} {:>8.4f}",
                           pad_left(fmt::format("{} more", steps_.keys.size() - listed.size()), key_width_, utf8()), "",
-                          "", std::max(0.0, rest)))
+                          "", rest < 0 ? 0.0 : rest))
         .newline();
   }
 
@@ -162,6 +163,7 @@ class ExplainView {
 }  // namespace
 
 void run_explain(const Options& options) {
+  if (options.top.value_or(1) < 1) throw BadArgument(fmt::format("top is {}: it can be 1 or more", *options.top));
   const engine::Look look = look_at_text(options);
   const engine::MapId map = chosen_map(look, options);
   const engine::Explanation steps =

@@ -19,7 +19,8 @@ void on_signal(int signal) {
 }  // namespace
 
 void install_interrupts() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write over the limit of a file's size fails with EFBIG, as on a full disk
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     struct sigaction action {};
     struct sigaction before {};
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;  // nohup, background jobs

@@ -177,7 +177,7 @@ Painter& Painter::tinted(double t, std::string_view content, bool strong) {
 
 Painter& Painter::shade(double t, int columns) {
   static constexpr std::string_view kUnicode[] = {" ", "░", "▒", "▓", "█"}, kAscii[] = {" ", ".", ":", "+", "#"};
-  const auto step = static_cast<std::size_t>(std::clamp(static_cast<int>(std::ceil(t * 5 - 0.5)), 0, 4));
+  const auto step = static_cast<std::size_t>(t > 0 ? std::clamp(std::ceil(t * 5 - 0.5), 0.0, 4.0) : 0);
   std::string cell;
   const bool flat = terminal_.colours == ColourDepth::rgb || terminal_.colours == ColourDepth::xterm256;
   for (int i = 0; i < columns; ++i) cell += flat ? " " : glyph(kUnicode[step], kAscii[step]);

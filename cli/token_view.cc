@@ -63,7 +63,8 @@ class TokenView {
     const engine::Grid grid = look_.grid(id, std::span(axis_).subspan(item_, 1), axis_);
     HeadRow row{id, {}};
     for (std::size_t i = 0; i < axis_.size(); ++i) row.keys.push_back({i, grid.weights[i]});
-    std::stable_sort(row.keys.begin(), row.keys.end(), [](const Key& a, const Key& b) { return a.weight > b.weight; });
+    std::stable_sort(row.keys.begin(), row.keys.end(),
+                     [](const Key& a, const Key& b) { return heavier(a.weight, b.weight); });
     return row;
   }
 
@@ -77,16 +78,19 @@ class TokenView {
   void add_strongest() {
     std::vector<std::pair<const HeadRow*, const Key*>> heads;
     for (const HeadRow& row : rows_) {
-      if (const Key* key = strongest(row)) heads.emplace_back(&row, key);
+      const Key* key = strongest(row);
+      if (key && !reads_blank(key->weight)) heads.emplace_back(&row, key);
     }
+    if (heads.empty()) return;
     std::stable_sort(heads.begin(), heads.end(),
-                     [](const auto& a, const auto& b) { return a.second->weight > b.second->weight; });
+                     [](const auto& a, const auto& b) { return heavier(a.second->weight, b.second->weight); });
     heads.resize(std::min(heads.size(), kStrongest));
     std::string line = "most elsewhere:";
     for (const auto& [row, key] : heads) {
+      const std::string share = percent(key->weight, 3);
       const std::string entry =
           fmt::format(" {} {} {}", engine::map_name(row->map), fit_columns(label(key->item), kMostKeyLabel, utf8()),
-                      percent(key->weight, 3).substr(percent(key->weight, 3).find_first_not_of(' ')));
+                      std::string_view(share).substr(share.find_first_not_of(' ')));
       if (display_width(line) + display_width(entry) + 1 > painter_.terminal().width) break;
       line += (row == heads.front().first ? "" : ",") + entry;
     }
@@ -135,7 +139,7 @@ class TokenView {
   }
 
   void add_key(const Key& key) {
-    if (key.weight < 0.005f) {  // would read blank
+    if (reads_blank(key.weight)) {
       painter_.spaces(key_label_ + 4);
       return;
     }

@@ -9,6 +9,7 @@
 
 #include "cli/display_text.h"
 #include "cli/streams.h"
+#include "src/format/file.h"
 
 namespace sightline::cli {
 namespace {
@@ -30,7 +31,7 @@ void note_what_is_missing(const engine::Look& look) {
 std::filesystem::path model_directory(const Options& options) {
   if (!options.model.empty()) return options.model;
   const std::filesystem::path directory = engine::default_model_directory();
-  if (!std::filesystem::exists(directory)) {
+  if (!format::is_present(directory)) {
     throw BadFile(
         fmt::format("{}: the default model is not there; ./sightline fetches it, or name a model's directory with -m",
                     directory.string()));
@@ -92,15 +93,22 @@ std::string item_label(const engine::AxisItem& item, const Painter& painter) {
   return displayable(item.label, painter.terminal().utf8);
 }
 
+bool reads_blank(double share) { return !std::isnan(share) && std::lround(share * 100) < 1; }
+
+bool heavier(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(b) && !std::isnan(a);
+  return a > b;
+}
+
 std::string percent(double share, int width) {
   if (std::isnan(share)) return fmt::format("{:>{}}", "??", width);
+  if (reads_blank(share)) return std::string(static_cast<std::size_t>(width), ' ');
   const long whole = std::lround(share * 100);
-  if (whole < 1) return std::string(static_cast<std::size_t>(width), ' ');
   return fmt::format("{:>{}}", width < 3 ? std::min(whole, 99L) : whole, width);
 }
 
 std::string percent_cell(double share, const Painter& painter) {
-  return painter.coloured() ? percent(share, 3) : " " + percent(share, 2);
+  return painter.coloured() ? percent(share, 3) : fmt::format(" {}", percent(share, 2));
 }
 
 Weights item_weights(const engine::Look& look, const engine::MapId& id, const engine::Axis& axis) {

@@ -40,6 +40,10 @@ std::vector<std::string> axis_notes(const engine::Look& look, const engine::Axis
 /// How the items of an axis are called on a terminal.
 std::string item_label(const engine::AxisItem& item, const Painter& painter);
 
+/// Whether a share rounds to no per cent at all; not so where it is not a number.
+bool reads_blank(double share);
+/// An order from the heaviest down; what is not a number comes last.
+bool heavier(double a, double b);
 /// A share as whole per cent, right-aligned in `width` columns; blank under half a per cent. In two columns all of it
 /// reads 99.
 std::string percent(double share, int width);

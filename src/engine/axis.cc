@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kListed = 12;  // items that a message names before it stops
 
-// In double quotes, on one line.
+// In double quotes, on one line, cut where it is long.
 std::string shown(std::string_view label) {
-  std::string text(label);
+  std::string text = shortened(label);
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
@@ -89,6 +89,16 @@ std::optional<std::size_t> occurrence(const Axis& axis, std::string_view spec) {
 }
 
 }  // namespace
+
+std::string shortened(std::string_view text) {
+  constexpr int kMostShown = 60;
+  int characters = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool begins = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;  // a character of UTF-8
+    if ((begins && ++characters > kMostShown) || at == 4 * kMostShown) return std::string(text.substr(0, at)) + "...";
+  }
+  return std::string(text);
+}
 
 std::optional<std::size_t> parse_count(std::string_view digits) {
   std::size_t value = 0;

@@ -32,6 +32,9 @@ std::size_t find_item(const Axis& axis, std::string_view spec);
 /// Whether `spec` names anything in `axis`, one item or several. Throws BadArgument for a number beyond what there is.
 bool has_item(const Axis& axis, std::string_view spec);
 
+/// Text of the user's as a message repeats it: its first 60 characters, and an ellipsis where it has more.
+std::string shortened(std::string_view text);
+
 /// A whole number from 1 in decimal digits; nothing for anything else.
 std::optional<std::size_t> parse_count(std::string_view digits);
 

@@ -86,5 +86,14 @@ TEST(HasItem, CountsAmbiguousNamesToo) {
   EXPECT_FALSE(has_item(items, "dog"));
 }
 
+TEST(Shortened, KeepsSixtyCharacters) {
+  std::string sixty;
+  for (int i = 0; i < 60; ++i) sixty += "\u00e9";
+  EXPECT_EQ(shortened(""), "");
+  EXPECT_EQ(shortened(sixty), sixty);
+  EXPECT_EQ(shortened(sixty + "e"), sixty + "...");
+  EXPECT_EQ(shortened(std::string(500, '\x80')), std::string(240, '\x80') + "...");  // not UTF-8
+}
+
 }  // namespace
 }  // namespace sightline::engine

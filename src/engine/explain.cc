@@ -41,9 +41,14 @@ double largest_difference(std::span<const float> fused, std::span<const double> 
   return largest;
 }
 
-Peak peak_of(const reference::Result& row, double scale) {
-  return {scale, row.entropy[0], row.weights.empty() ? 0 : *std::ranges::max_element(row.weights)};
+// Not a number where one of them is not.
+double largest_of(std::span<const double> weights) {
+  double largest = 0;
+  for (const double weight : weights) largest = std::isnan(weight) ? weight : std::max(largest, weight);
+  return largest;
 }
+
+Peak peak_of(const reference::Result& row, double scale) { return {scale, row.entropy[0], largest_of(row.weights)}; }
 
 // Steps 1 to 4 for every key: dot, score, weight, and what its value adds to the output.
 void fill_keys(const AttentionProblem& problem, const reference::Result& row, Explanation& result) {
@@ -56,7 +61,7 @@ void fill_keys(const AttentionProblem& problem, const reference::Result& row, Ex
     key.score = row.scores[static_cast<std::size_t>(j)];
     key.weight = row.weights[static_cast<std::size_t>(j)];
     key.value_norm = norm(std::vector<double>(value.begin(), value.end()));
-    for (const float v : value) result.contributions.push_back(key.weight > 0 ? key.weight * v : 0);
+    for (const float v : value) result.contributions.push_back(key.weight == 0 ? 0 : key.weight * v);
     key.contribution_norm = norm(std::span(result.contributions).last(width));
     result.keys.push_back(key);
   }

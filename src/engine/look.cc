@@ -50,19 +50,19 @@ void add_row(const float* row, std::int64_t key_begin, std::span<const AxisItem>
 std::int64_t only_token(const Look& look, const AxisItem& word) {
   const std::int64_t count = word.token_end - word.token_begin;
   if (count == 1) return word.token_begin;
+  const std::string label = shortened(word.label);
   std::string parts;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::string& piece = look.tokens()[static_cast<std::size_t>(word.token_begin + i)].piece;
-    parts += fmt::format("{}\"{}/{}\" ({})", i ? ", " : "", word.label, i + 1, piece);
+    parts += fmt::format("{}\"{}/{}\" ({})", i ? ", " : "", label, i + 1, shortened(piece));
   }
-  throw BadArgument(
-      fmt::format("\"{}\" is {} pieces and the steps are taken for one: say {}", word.label, count, parts));
+  throw BadArgument(fmt::format("\"{}\" is {} pieces and the steps are taken for one: say {}", label, count, parts));
 }
 
 std::int64_t numbered_token(const AxisItem& word, std::size_t number) {
   const std::int64_t count = word.token_end - word.token_begin;
   if (std::cmp_greater(number, count)) {
-    throw BadArgument(fmt::format("\"{}\" has no piece {}: it has {}", word.label, number, count));
+    throw BadArgument(fmt::format("\"{}\" has no piece {}: it has {}", shortened(word.label), number, count));
   }
   return word.token_begin + static_cast<std::int64_t>(number) - 1;
 }
