@@ -10,14 +10,13 @@
 
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
+#include "src/engine/session.h"
 #include "src/format/file.h"
 
 namespace sightline::cli {
 namespace {
 
-constexpr std::size_t kMaxTextBytes = std::size_t{64}
-                                      << 20;  // far above what any model takes; a device must not fill the memory
-constexpr long kPatience = 500;               // ms
+constexpr long kPatience = 500;  // ms
 
 long now_ms() {
   using namespace std::chrono;
@@ -33,8 +32,8 @@ std::string read_standard_input() {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw BadFile(fmt::format("standard input: {}", std::strerror(errno)));
     text.append(buffer, static_cast<std::size_t>(got));
-    if (text.size() > kMaxTextBytes)
-      throw BadFile(fmt::format("standard input: more than {} MB of text", kMaxTextBytes >> 20));
+    if (text.size() > engine::kMaxTextBytes)
+      throw BadFile(fmt::format("standard input: more than {} MB of text", engine::kMaxTextBytes >> 20));
   }
 }
 
@@ -63,7 +62,7 @@ std::string read_text(const Options& options) {
   if (options.text && !options.file.empty())
     throw UsageError("a text and -f FILE were both given: leave one of them out");
   if (options.text && *options.text != "-") return *options.text;
-  if (!options.file.empty() && options.file != "-") return format::read_file(options.file, kMaxTextBytes);
+  if (!options.file.empty() && options.file != "-") return format::read_file(options.file, engine::kMaxTextBytes);
   const bool asked = options.text || !options.file.empty();
   if (!asked && isatty(STDIN_FILENO)) throw UsageError("no text was given: add it in quotes, or name a file with -f");
   return read_standard_input();

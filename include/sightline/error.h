@@ -32,7 +32,7 @@ class UnsupportedModel : public Error {
   using Error::Error;
 };
 
-/// Memory for buffers could not be had.
+/// Memory could not be had. (Calls that only hand out or copy a small list let std::bad_alloc through.)
 class OutOfMemory : public Error {
  public:
   using Error::Error;

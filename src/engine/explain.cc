@@ -9,6 +9,7 @@
 #include "sightline/error.h"
 #include "src/attention/reference.h"
 #include "src/engine/look_data.h"
+#include "src/engine/memory.h"
 
 namespace sightline::engine {
 namespace {
@@ -80,9 +81,7 @@ void compare_with_kernel(const AttentionProblem& problem, const reference::Resul
   result.output_difference = largest_difference(output, row.out);
 }
 
-}  // namespace
-
-Explanation explain(const Look& look, std::int64_t token, const MapId& map, bool scale) {
+Explanation take_steps(const Look& look, std::int64_t token, const MapId& map, bool scale) {
   look.require(map);
   const LayerRecord& layer = look.data().layer_of(map);
   if (token < 0 || token >= layer.rows) {
@@ -109,6 +108,12 @@ Explanation explain(const Look& look, std::int64_t token, const MapId& map, bool
   fill_keys(problem, row, result);
   compare_with_kernel(problem, row, look.data().threads, result);
   return result;
+}
+
+}  // namespace
+
+Explanation explain(const Look& look, std::int64_t token, const MapId& map, bool scale) {
+  return within_memory(kNoMemoryForText, [&] { return take_steps(look, token, map, scale); });
 }
 
 }  // namespace sightline::engine

@@ -8,6 +8,7 @@
 
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
+#include "src/engine/memory.h"
 
 namespace sightline::engine {
 namespace {
@@ -45,6 +46,29 @@ void add_row(const float* row, std::int64_t key_begin, std::span<const AxisItem>
   for (std::size_t c = 0; c < cols.size(); ++c) {
     for (std::int64_t j = cols[c].token_begin; j < cols[c].token_end; ++j) sums[c] += share * row[j - key_begin];
   }
+}
+
+Grid pooled(const Look& look, const MapId& id, std::span<const AxisItem> rows, std::span<const AxisItem> cols) {
+  Grid grid{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(cols.size()), {}};
+  if (rows.empty() || cols.empty()) return grid;
+  const std::int64_t key_begin = std::ranges::min_element(cols, {}, &AxisItem::token_begin)->token_begin;
+  const std::int64_t key_end = std::ranges::max_element(cols, {}, &AxisItem::token_end)->token_end;
+  std::vector<double> sums(cols.size());
+  for (std::size_t count = 0; !rows.empty(); rows = rows.subspan(count)) {
+    count = items_of_a_tile(rows);
+    const std::int64_t row_begin = rows[0].token_begin;
+    const TileRange range{0, 0, row_begin, rows[count - 1].token_end, key_begin, key_end};
+    const std::vector<float> weights = look.tile(id, range, Stage::weights);
+    for (const AxisItem& row : rows.first(count)) {
+      std::ranges::fill(sums, 0);
+      const double share = 1 / static_cast<double>(row.token_end - row.token_begin);
+      for (std::int64_t i = row.token_begin; i < row.token_end; ++i) {
+        add_row(weights.data() + (i - row_begin) * (key_end - key_begin), key_begin, cols, share, sums.data());
+      }
+      grid.weights.insert(grid.weights.end(), sums.begin(), sums.end());
+    }
+  }
+  return grid;
 }
 
 std::int64_t only_token(const Look& look, const AxisItem& word) {
@@ -167,26 +191,7 @@ std::vector<float> Look::tile(const MapId& id, const TileRange& range, Stage sta
 }
 
 Grid Look::grid(const MapId& id, std::span<const AxisItem> rows, std::span<const AxisItem> cols) const {
-  Grid grid{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(cols.size()), {}};
-  if (rows.empty() || cols.empty()) return grid;
-  const std::int64_t key_begin = std::ranges::min_element(cols, {}, &AxisItem::token_begin)->token_begin;
-  const std::int64_t key_end = std::ranges::max_element(cols, {}, &AxisItem::token_end)->token_end;
-  std::vector<double> sums(cols.size());
-  for (std::size_t count = 0; !rows.empty(); rows = rows.subspan(count)) {
-    count = items_of_a_tile(rows);
-    const std::int64_t row_begin = rows[0].token_begin;
-    const TileRange range{0, 0, row_begin, rows[count - 1].token_end, key_begin, key_end};
-    const std::vector<float> weights = tile(id, range, Stage::weights);
-    for (const AxisItem& row : rows.first(count)) {
-      std::ranges::fill(sums, 0);
-      const double share = 1 / static_cast<double>(row.token_end - row.token_begin);
-      for (std::int64_t i = row.token_begin; i < row.token_end; ++i) {
-        add_row(weights.data() + (i - row_begin) * (key_end - key_begin), key_begin, cols, share, sums.data());
-      }
-      grid.weights.insert(grid.weights.end(), sums.begin(), sums.end());
-    }
-  }
-  return grid;
+  return within_memory(kNoMemoryForMap, [&] { return pooled(*this, id, rows, cols); });
 }
 
 float Look::special_share(const MapId& id, const AxisItem& row) const {

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "sightline/error.h"
+#include "src/engine/memory.h"
 #include "src/format/checkpoint.h"
 #include "src/format/file.h"
 #include "src/format/json.h"
@@ -62,10 +63,12 @@ tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& directory, cons
 }
 
 ModelFacts inspect_model(const std::filesystem::path& directory) {
-  const auto transformer = model::Transformer::load(directory);
-  if (!format::is_present(directory / kTokenizerFile)) return describe(directory, transformer, nullptr);
-  const tokenizer::Tokenizer tokenizer = load_tokenizer(directory, transformer);
-  return describe(directory, transformer, &tokenizer);
+  return within_memory(kNoMemoryForModel, [&] {
+    const auto transformer = model::Transformer::load(directory);
+    if (!format::is_present(directory / kTokenizerFile)) return describe(directory, transformer, nullptr);
+    const tokenizer::Tokenizer tokenizer = load_tokenizer(directory, transformer);
+    return describe(directory, transformer, &tokenizer);
+  });
 }
 
 WeightFacts inspect_weights(const std::filesystem::path& directory) {

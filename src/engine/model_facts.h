@@ -40,7 +40,7 @@ ModelFacts describe(const std::filesystem::path& directory, const model::Transfo
 tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& directory, const model::Transformer& transformer);
 
 /// Opens a model directory for `info`: every check of Session::open(), but tokenizer.json may be absent.
-/// Throws BadFile, UnsupportedModel.
+/// Throws BadFile, UnsupportedModel, OutOfMemory.
 ModelFacts inspect_model(const std::filesystem::path& directory);
 
 /// What the weight files of a directory hold.

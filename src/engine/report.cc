@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "src/engine/memory.h"
 #include "src/engine/report_fields.h"
 
 namespace sightline::engine {
@@ -253,11 +254,12 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
 }
 
 ReportJson build_report(const Look& look, const ReportOptions& options, std::span<const Explanation> explanations) {
-  return build_report(look, options, explanations, true);
+  return within_memory(kNoMemoryForReport, [&] { return build_report(look, options, explanations, true); });
 }
 
 std::string report_text(const ReportJson& report) {
-  return report.dump(-1, ' ', true, ReportJson::error_handler_t::replace) + '\n';
+  return within_memory(kNoMemoryForReport,
+                       [&] { return report.dump(-1, ' ', true, ReportJson::error_handler_t::replace) + '\n'; });
 }
 
 }  // namespace sightline::engine

@@ -29,7 +29,7 @@ struct ReportOptions {
 
 /// The whole report: model, text, tokens, words, segments, maps with everything observed, and explanations if there are
 /// any. Layers and heads count from 1, indexes into the report's lists from 0. What is not finite is written as null,
-/// and `notes` says so. Throws BadArgument for an unknown map.
+/// and `notes` says so. Throws BadArgument for an unknown map, OutOfMemory.
 ReportJson build_report(const Look& look, const ReportOptions& options = {},
                         std::span<const Explanation> explanations = {});
 
@@ -38,7 +38,7 @@ std::string report_text(const ReportJson& report);
 
 /// Writes a safetensors file: the observations as tensors "self.entropy" [maps, rows] and the like, and the report as
 /// JSON text in the metadata entry "sightline_report", without the `row` and `col` lists that the tensors hold. Whole
-/// or not at all. Throws BadFile, BadArgument.
+/// or not at all. Throws BadFile, BadArgument, OutOfMemory.
 void write_report(const std::filesystem::path& path, const Look& look, const ReportOptions& options = {},
                   std::span<const Explanation> explanations = {});
 

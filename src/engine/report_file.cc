@@ -1,6 +1,7 @@
 #include <array>
 #include <string>
 
+#include "src/engine/memory.h"
 #include "src/engine/report.h"
 #include "src/engine/report_fields.h"
 #include "src/format/safetensors.h"
@@ -77,10 +78,8 @@ void write_stack(format::SafetensorsWriter& file, const Stack& stack, const Look
   for (const MapObservations& map : stack.maps) write(file, stack.name("col.mass"), map.key_mass);
 }
 
-}  // namespace
-
-void write_report(const std::filesystem::path& path, const Look& look, const ReportOptions& options,
-                  std::span<const Explanation> explanations) {
+void write_file(const std::filesystem::path& path, const Look& look, const ReportOptions& options,
+                std::span<const Explanation> explanations) {
   const Stack stack = stack_of(look, report_maps(look, options));
   const ReportJson json = build_report(look, options, explanations, false);
   format::SafetensorsWriter file(path, {{"sightline_report", report_text(json)}});
@@ -98,6 +97,13 @@ void write_report(const std::filesystem::path& path, const Look& look, const Rep
     write(file, stack.name("grid.set_aside"), shown.set_aside);
   }
   file.finish();
+}
+
+}  // namespace
+
+void write_report(const std::filesystem::path& path, const Look& look, const ReportOptions& options,
+                  std::span<const Explanation> explanations) {
+  within_memory(kNoMemoryForReport, [&] { write_file(path, look, options, explanations); });
 }
 
 }  // namespace sightline::engine

@@ -7,14 +7,14 @@
 
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
+#include "src/engine/memory.h"
 #include "src/engine/summary.h"
 #include "src/engine/words.h"
 
 namespace sightline::engine {
 namespace {
 
-constexpr int kMaxTop = 64;                                   // what the kernel keeps a row
-constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;  // far over the length of every model
+constexpr int kMaxTop = 64;  // what the kernel keeps a row
 
 // Number of code points that begin before each byte of the text, and before its end.
 std::vector<std::uint32_t> characters_before(std::string_view text) {
@@ -60,6 +60,10 @@ void require_text(std::string_view text, const tokenizer::Encoding& encoding) {
 
 // Special tokens come on top of `top`, so that leaving them out still leaves `top` keys.
 int kernel_top(const LookOptions& options, int special) {
+  if (special >= kMaxTop) {
+    throw BadArgument(fmt::format("the tokenizer adds {} special tokens to the text: a look can set at most {} aside",
+                                  special, kMaxTop - 1));
+  }
   if (options.top < 1 || options.top > kMaxTop - special) {
     throw BadArgument(fmt::format("top is {}: it can be 1 to {}", options.top, kMaxTop - special));
   }
@@ -107,10 +111,12 @@ Session::Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer,
       options_(options) {}
 
 Session Session::open(const std::filesystem::path& directory, const SessionOptions& options) {
-  auto transformer = model::Transformer::load(directory);
-  auto tokenizer = load_tokenizer(directory, transformer);
-  ModelFacts facts = describe(directory, transformer, &tokenizer);
-  return Session(std::move(transformer), std::move(tokenizer), std::move(facts), options);
+  return within_memory(kNoMemoryForModel, [&] {
+    auto transformer = model::Transformer::load(directory);
+    auto tokenizer = load_tokenizer(directory, transformer);
+    ModelFacts facts = describe(directory, transformer, &tokenizer);
+    return Session(std::move(transformer), std::move(tokenizer), std::move(facts), options);
+  });
 }
 
 tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const {
@@ -133,6 +139,10 @@ tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const 
 }
 
 Look Session::look(std::string_view text, const LookOptions& options) const {
+  return within_memory(kNoMemoryForText, [&] { return look_at(text, options); });
+}
+
+Look Session::look_at(std::string_view text, const LookOptions& options) const {
   const tokenizer::Encoding encoding = encode(text, options.truncate);
   const int top = kernel_top(options, special_count(encoding));
 

@@ -1,6 +1,7 @@
 #ifndef SIGHTLINE_ENGINE_SESSION_H_
 #define SIGHTLINE_ENGINE_SESSION_H_
 
+#include <cstddef>
 #include <filesystem>
 #include <string_view>
 
@@ -14,6 +15,9 @@ namespace sightline::engine {
 /// Where the launcher keeps the default model: ${XDG_CACHE_HOME:-$HOME/.cache}/sightline/all-MiniLM-L6-v2.
 /// Throws BadArgument where neither variable is set.
 std::filesystem::path default_model_directory();
+
+/// The longest text that is read at all: far over what any model takes, so that a device cannot fill the memory.
+inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
 
 struct SessionOptions {
   int threads = 0;  // 0: one a processor
@@ -29,18 +33,19 @@ struct LookOptions {
 class Session {
  public:
   /// Opens a directory in Hugging Face layout: config.json, model.safetensors (or shards) and tokenizer.json.
-  /// Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel.
+  /// Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel, OutOfMemory.
   static Session open(const std::filesystem::path& directory, const SessionOptions& options = {});
 
   const ModelFacts& model() const { return facts_; }
 
   /// One forward pass that observes every head, and one more of attention alone with special keys hidden (for
   /// `text_entropy`). Throws BadArgument for a text that is empty, that leaves no token, that is not UTF-8 (naming the
-  /// byte), or that is longer than the model's limit without `truncate` (naming limit and length).
+  /// byte), or that is longer than the model's limit without `truncate` (naming limit and length); OutOfMemory.
   Look look(std::string_view text, const LookOptions& options = {}) const;
 
  private:
   Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts, SessionOptions options);
+  Look look_at(std::string_view text, const LookOptions& options) const;
   tokenizer::Encoding encode(std::string_view text, bool truncate) const;
 
   model::Transformer transformer_;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -57,6 +60,29 @@ TEST(Session, RefusesATopThatTheKernelCannotKeep) {
   EXPECT_TRUE(has(refusal<BadArgument>("cat", {.top = 63}), "1 to 62"));
   EXPECT_TRUE(has(refusal<BadArgument>("cat", {.top = 0}), "1 to 62"));
   EXPECT_EQ(refusal<BadArgument>("cat", {.top = 62}), "accepted");
+}
+
+// Special tokens are kept on top of `top`, and the kernel keeps 64 keys a row.
+TEST(Session, RefusesMoreSpecialTokensThanTheKernelCanSetAside) {
+  const std::filesystem::path directory = testing::temporary_path("special");
+  testing::write_long_model(directory, 100);
+  auto json = nlohmann::json::parse(std::ifstream(directory / "tokenizer.json"));
+  nlohmann::json& single = json["post_processor"]["single"];
+  const nlohmann::json separator = single.back();
+  const auto with_special = [&](std::size_t count) {
+    while (single.size() < count + 1) single.push_back(separator);
+    std::ofstream(directory / "tokenizer.json") << json;
+    return Session::open(directory);
+  };
+  EXPECT_EQ(with_special(63).look("cat", {.top = 1}).top(), 1);
+  try {
+    with_special(64).look("cat", {.top = 1});
+    ADD_FAILURE() << "64 special tokens were accepted";
+  } catch (const BadArgument& error) {
+    EXPECT_TRUE(has(error.what(), "64 special tokens")) << error.what();
+    EXPECT_TRUE(has(error.what(), "at most 63")) << error.what();
+  }
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Session, DescribesTheModel) {
