@@ -17,6 +17,7 @@ struct Start {
   bool output_closed = false;       // nobody reads standard output
   bool ignore_pipe_signal = false;  // started with SIGPIPE ignored, as by some servers
   int signal = 0;                   // sent a moment after the start, with standard input still open
+  std::string signal_at_file_in;    // not before something is in this folder
 };
 
 struct Outcome {

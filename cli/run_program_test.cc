@@ -71,6 +71,14 @@ void feed(const Pipe& pipe, const std::string& input) {
   close(pipe.write_end());
 }
 
+// A program that never writes its file is given up after a minute.
+void wait_for_moment(const Start& start) {
+  using namespace std::chrono_literals;
+  if (start.signal_at_file_in.empty()) return std::this_thread::sleep_for(300ms);
+  for (int i = 0; i < 60'000 && std::filesystem::is_empty(start.signal_at_file_in); ++i)
+    std::this_thread::sleep_for(1ms);
+}
+
 std::string without_returns(std::string text) {
   std::erase(text, '\r');
   return text;
@@ -115,7 +123,7 @@ Outcome run_program(const Start& start) {
   std::thread errors([&] { outcome.error = read_all(error.read_end()); });
   std::thread feeder([&] {
     if (start.signal) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      wait_for_moment(start);
       kill(child, start.signal);
     }
     feed(input, start.input);
