@@ -37,7 +37,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    std::fprintf(stderr, "sightline-conform: %s; see sightline-conform --help\n", error.what());
+    return 2;
   }
   try {
     conform::Recorder recorder(options, std::cout);
