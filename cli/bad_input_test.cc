@@ -174,9 +174,9 @@ TEST(Signals, InterruptsEndTheProgram) {
 // The map of a long text takes so long to draw that the signal meets the program with its picture's file begun.
 TEST(Signals, InterruptWhileWritingLeavesNothing) {
   const TemporaryFolder models, folder;
-  engine::testing::write_long_model(models.path("long"), 1000);
+  engine::testing::write_long_model(models.path("long"), 4100);
   std::string text;
-  for (int i = 0; i < 900; ++i) text += "cat ";
+  for (int i = 0; i < 4000; ++i) text += "cat ";
   Start start;
   start.arguments = {"map", text, "-o", folder.path("map.png"), "-m", models.path("long")};
   start.signal = SIGINT;
