@@ -9,6 +9,8 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "src/cpu/fp_environment.h"
 
@@ -59,6 +61,23 @@ class Queue {
   std::exception_ptr error_;
 };
 
+// Calls work() on so many threads, this one among them, and returns when all are done.
+void run_on(int workers, const std::function<void()>& work) {
+  if (workers == 1) return work();
+#ifdef SIGHTLINE_STD_THREADS
+  // For ThreadSanitizer, which does not see how Debian's oneTBB orders what threads do.
+  std::vector<std::jthread> others;
+  for (int i = 1; i < workers; ++i) others.emplace_back(work);
+  work();
+#else
+  tbb::task_arena arena(workers);
+  arena.execute([&] {
+    tbb::parallel_for(
+        0, workers, [&](int) { work(); }, tbb::simple_partitioner());
+  });
+#endif
+}
+
 }  // namespace
 
 int resolve_threads(int threads) { return threads > 0 ? threads : usable_processors(); }
@@ -71,15 +90,7 @@ void parallel_for(std::int64_t count, int threads, const std::function<void(std:
   const std::size_t limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
   const auto most = static_cast<std::int64_t>(std::min<std::size_t>(resolve_threads(threads), limit));
   const int workers = static_cast<int>(std::min(most, count));
-  if (workers == 1) {
-    queue.drain();
-  } else {
-    tbb::task_arena arena(workers);
-    arena.execute([&] {
-      tbb::parallel_for(
-          0, workers, [&](int) { queue.drain(); }, tbb::simple_partitioner());
-    });
-  }
+  run_on(workers, [&] { queue.drain(); });
   queue.rethrow();
 }
 
