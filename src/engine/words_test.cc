@@ -158,7 +158,8 @@ class RealTexts : public ::testing::Test {
     const auto tokenizer = tokenizer::Tokenizer::load(folder / "tokenizer.json");
     std::ifstream file(folder / "cases.jsonl");
     for (std::string line; std::getline(file, line);) {
-      Case& one = cases_.emplace_back(format::parse_json(line, "cases.jsonl")["text"].get<std::string>());
+      Case& one = cases_.emplace_back();
+      one.text = format::parse_json(line, "cases.jsonl")["text"].get<std::string>();
       for (const tokenizer::Token& t : tokenizer.encode(one.text).tokens) {
         one.tokens.push_back(token(t.begin, t.end, t.piece, t.special));
       }
