@@ -28,6 +28,14 @@ std::atomic<std::size_t> least_counted = 0;    // bytes: smaller requests are no
   if (void* data = std::malloc(size > 0 ? size : 1)) return data;
   throw std::bad_alloc();
 }
+// The nothrow form too: a sanitizer's own would not match the delete below.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 [[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
 [[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
