@@ -46,7 +46,7 @@ HWY_INLINE void mix_columns(const float* const* HWY_RESTRICT values, std::int64_
 }
 
 // All columns from `column` on, in register blocks of kColumns, the rest in halves of it.
-template <int kColumns, int kVectors, class... Rest>
+template <int kColumns, int kVectors>
 HWY_INLINE void mix_from(std::int64_t column, std::int64_t columns, const float* const* values, int begin, int end,
                          const float* weights, const float* rescale, int lanes, float* out) {
   for (; column + kColumns <= columns; column += kColumns) {

@@ -103,8 +103,8 @@ HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block,
                               const float* block_max, const BlockResult& result, const std::int64_t* lane_position) {
   const F old_max = load(state.m + lane), old_sum = load(state.l + lane);
   const F new_max = max_or_second(load(block_max + lane), old_max);
-  const F reference = hn::IfThenZeroElse(hn::Eq(new_max, splat(-__builtin_inff())), new_max);
-  const Weight rescale = weight_of(hn::Mul(hn::Sub(old_max, reference), splat(kLog2E)));
+  const F reference = reference_of(new_max);
+  const Weight rescale = weight_of(exponent(old_max, new_max));
   const BlockSums sums = weigh<kEntropy, kPosition>(block.scores + lane, weights + lane, lanes, reference);
   store(new_max, state.m + lane);
   store(fma(old_sum, rescale.value, sums.l), state.l + lane);

@@ -13,12 +13,12 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// t = (x - m) log2(e), the exponent of a weight; m = -inf counts as 0, since nothing is subtracted while no key was
-// seen.
-HWY_INLINE F exponent(F x, F m) {
-  const F reference = hn::IfThenZeroElse(hn::Eq(m, splat(-__builtin_inff())), m);
-  return hn::Mul(hn::Sub(x, reference), splat(kLog2E));
-}
+// What scores are measured from while m is the maximum: m, and 0 while no key was seen (m = -inf), since then nothing
+// is subtracted.
+HWY_INLINE F reference_of(F m) { return hn::IfThenZeroElse(hn::Eq(m, splat(-__builtin_inff())), m); }
+
+// t = (x - m) log2(e), the exponent of a weight.
+HWY_INLINE F exponent(F x, F m) { return hn::Mul(hn::Sub(x, reference_of(m)), splat(kLog2E)); }
 
 // exp2(t), and t with 0 in the place of exponents so small that the weight is 0, so that weight * t is 0 and never 0 *
 // inf.
