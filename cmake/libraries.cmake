@@ -1,4 +1,4 @@
-# A library a layer: attention (tensor, cpu, observe, attention) stands alone; models are built on it.
+# A library a layer: attention (tensor, cpu, observe, attention, cache) stands alone; models are built on it.
 find_package(hwy REQUIRED)
 find_package(TBB REQUIRED)
 
@@ -22,7 +22,7 @@ function(sightline_library name)
   add_library(${name} STATIC ${sources})
 endfunction()
 
-sightline_sources(attention_sources src/tensor src/cpu src/observe src/attention)
+sightline_sources(attention_sources src/tensor src/cpu src/observe src/attention src/cache)
 sightline_library(sightline_attention ${attention_sources})
 target_link_libraries(sightline_attention PUBLIC sightline_options PRIVATE hwy::hwy TBB::tbb)
 

@@ -20,6 +20,7 @@ endfunction()
 
 sightline_test(test_cpu sightline_attention src/tensor src/cpu)
 sightline_test(test_attention sightline_attention src/observe src/attention)
+sightline_test(test_cache sightline_attention src/cache)
 include(tests/tests.cmake)
 if(TARGET sightline_shared)
   sightline_test(test_capi sightline_attention src/capi)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sightline/mask.h"
 #include "sightline/tensor.h"
 
 namespace sightline {
@@ -29,15 +30,40 @@ struct SequenceSpan {
   std::optional<std::int64_t> query_position = {};  ///< position of query 0; by default the alignment decides
 };
 
+/// Keys and values that lie in pages of a pool, as caches keep them (Kwon et al. 2023). Key j of sequence b lies in
+/// slot j % page_size of page table[b * table_stride + j / page_size]; `data` of k and v is then the pool, strides[0]
+/// is not read, and heads, slots and columns are apart by strides[1], [2], [3] within a page.
+struct PageTable {
+  const std::int32_t* table = nullptr;  ///< [B, table_stride] or null: k and v are tensors
+  std::int64_t table_stride = 0;        ///< entries a sequence, at least ceil(keys in use / page_size)
+  std::int64_t page_size = 0;           ///< keys a page
+  std::int64_t page_count = 0;          ///< of the pool; entries in use lie below it
+  std::int64_t k_page_stride = 0;       ///< elements from a page of k to the next (bytes for packed rows)
+  std::int64_t v_page_stride = 0;
+
+  explicit operator bool() const { return table != nullptr; }
+};
+
 /// A problem of scaled dot-product attention: softmax(scale * Q K^T, masked) V.
-/// Query head h reads key/value head h / (Hq / Hkv). For one row the order is: dot, scale, softcap, bias, ALiBi, mask,
-/// softmax (with the sink in the denominator), mix. It is validated once, at the entry of each function below; what is
-/// not supported is refused with BadArgument naming it. Limits: widths 1 to 1024, 2^30 queries or keys, 2^24 planes
-/// (B * Hq). Elements lie at addresses that their type may have (fp32: multiples of 4).
+/// Query head h reads key/value head h / (Hq / Hkv). For one row the order is: dot, scale, softcap, bias, relative
+/// bias, ALiBi, score function, mask, softmax (with the sink in the denominator), mix. It is validated once, at the
+/// entry of each function below; what is not supported is refused with BadArgument naming it. Limits: widths 1 to 1024,
+/// 2^30 queries or keys, 2^24 planes (B * Hq). Elements lie at addresses that their type may have (fp32: multiples of
+/// 4).
+///
+/// Packed sequences: with cu_seqlens_q and cu_seqlens_k, B is 1 and the rows of q, and of k and v, are those of S
+/// sequences one after the other, some of them perhaps empty. Each sequence is a problem of its own, with positions of
+/// its own; `sequences` then has S entries, and key_count counts from the sequence's first key.
+///
+/// Trees of drafted tokens (speculative decoding): with tree_parents the last Nq keys in use are those of the Nq
+/// queries, nodes of a forest. tree_parents[i] is the parent of node i, below i, or -1 for a root. A node sees every
+/// key before the tree, its ancestors and itself. Node i stands at the position of the tree's first key plus its depth,
+/// as query and as key, for windows, ALiBi and relative bias; `causal` is implied, and query_position may not be given.
 struct AttentionProblem {
-  TensorView q;  ///< [B, Hq, Nq, D]
-  TensorView k;  ///< [B, Hkv, Nk, D]
-  TensorView v;  ///< [B, Hkv, Nk, Dv]
+  TensorView q;  ///< [B, Hq, Nq, D] f32, f16 or bf16
+  TensorView k;  ///< [B, Hkv, Nk, D] as q, or rows of i8_row or q4_1
+  TensorView v;  ///< [B, Hkv, Nk, Dv] as k
+  PageTable pages = {};
 
   std::optional<float> scale = {};  ///< default 1/sqrt(D)
   bool causal = false;              ///< hide keys that stand after the query
@@ -47,11 +73,29 @@ struct AttentionProblem {
   float softcap = 0;               ///< c > 0: scores become c * tanh(score / c)
 
   TensorView mask;  ///< boolean, true = attend; every axis of [B, Hq, Nq, Nk] may have size 1 (broadcast)
-  TensorView bias;  ///< f32, added to the scaled score; broadcasts as `mask`; -inf hides, -FLT_MAX is only a number
+  TensorView bias;  ///< f32, f16 or bf16, added to the score; broadcasts as `mask`; -inf hides, -FLT_MAX is a number
 
-  std::span<const float> alibi_slopes = {};      ///< [Hq] or empty
-  std::span<const float> sinks = {};             ///< [Hq] or empty: one more logit in the denominator
-  std::span<const SequenceSpan> sequences = {};  ///< [B] or empty: every sequence whole, from position 0
+  std::span<const float> alibi_slopes = {};         ///< [Hq] or empty: score - slope * |query position - key position|
+  RelativeBias relative_bias = {};                  ///< a learned number for each bucket of distances (T5)
+  std::span<const float> sinks = {};                ///< [Hq] or empty: one more logit in the denominator
+  std::span<const float> head_scale = {};           ///< [Hq] or empty: factor of each head's output; 0 knocks it out
+  std::span<const EdgeCut> cuts = {};               ///< edges that are taken out of the map
+  BlockMask block_mask = {};                        ///< blocks of 64 x 64 that are seen, in full or in part
+  std::span<const std::int32_t> tree_parents = {};  ///< [Nq] or [B * Nq] or empty; see below
+  const ScoreFunction* score_function = nullptr;    ///< the caller's own; see sightline/mask.h
+  const MaskFunction* mask_function = nullptr;      ///< the caller's own; see sightline/mask.h
+  TensorView keep;       ///< dropout: boolean, false = the weight is not mixed; broadcasts as `mask`
+  float keep_scale = 1;  ///< factor of the weights that are mixed, 1 / (1 - dropout probability)
+
+  std::span<const SequenceSpan> sequences = {};  ///< [B] (packed: [S]) or empty: every sequence whole, from position 0
+  std::span<const std::int32_t> cu_seqlens_q = {};  ///< [S + 1], from 0 ascending to Nq: where sequences begin
+  std::span<const std::int32_t> cu_seqlens_k = {};  ///< [S + 1], from 0 ascending to Nk
+};
+
+/// What is ranked and summed over keys.
+enum class Measure : std::uint8_t {
+  weight,        ///< w
+  value_weight,  ///< w ||v||, the length of what the key adds to the output (Kobayashi et al. 2020)
 };
 
 /// What to observe, and where to put it. A null pointer means: not asked for. All arrays are dense, row-major, and
@@ -65,12 +109,17 @@ struct Observations {
   float* entropy = nullptr;  ///< [B, Hq, Nq] -sum w ln w, nats
   float* position =
       nullptr;  ///< [B, Hq, Nq] sum w j / sum w, j the key's position in the sequence (a sink's weight is left out)
-  float* distance = nullptr;  ///< [B, Hq, Nq] sum w |i - j| / sum w, in positions
+  float* distance = nullptr;           ///< [B, Hq, Nq] sum w |i - j| / sum w, in positions
+  float* sink_weight = nullptr;        ///< [B, Hq, Nq] the weight of the head's sink (0 where the problem has none)
+  float* entropy_with_sink = nullptr;  ///< [B, Hq, Nq] as entropy, the sink counted as a key
+
+  /// What top-k ranks by, and what key_mass, segment_mass, offset_mass and the overview sum.
+  Measure measure = Measure::weight;
 
   int top_k = 0;  ///< 1..64 when asked for
   std::int32_t* topk_index =
-      nullptr;  ///< [B, Hq, Nq, top_k] key index in the tensor, largest weight first, ties by lower index
-  float* topk_weight = nullptr;  ///< [B, Hq, Nq, top_k]
+      nullptr;  ///< [B, Hq, Nq, top_k] key index in the tensor (packed: sequence), largest first, ties by lower index
+  float* topk_weight = nullptr;  ///< [B, Hq, Nq, top_k] its weight, whatever the measure
 
   std::span<const std::int64_t> offsets = {};  ///< key position minus query position, e.g. -1, 0, 1
   float* offset_mass = nullptr;  ///< [B, Hq, Nq, offsets] the weight at each offset (0 where hidden or absent)
@@ -78,6 +127,11 @@ struct Observations {
   float* key_mass = nullptr;  ///< [B, Hq, Nk] sum over rows [mass_row_begin, mass_row_end) of the weight of each key
   std::int64_t mass_row_begin = 0;
   std::int64_t mass_row_end = INT64_MAX;  ///< clipped to Nq
+  /// Running mass, over all rows of a generation: 16 sums a key, [B, Hq, Nk, 16], 0 before the first row. A call adds
+  /// its rows to them, and key_mass then says what they come to after the last row: row by row gives the bits of all at
+  /// once.
+  float* mass_sums = nullptr;
+  float mass_decay = 1;  ///< in (0, 1]: with each row (each position) what was there counts this much
 
   std::span<const std::int32_t> segment_of_key =
       {};                         ///< [Nk] or, with one row a sequence, [B * Nk]: segment of each key, -1 = none

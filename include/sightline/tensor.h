@@ -23,16 +23,25 @@ enum class DType : std::uint8_t {
   f32,
   f64,
   i64,
-  u64
+  u64,
+  i8_row,  ///< packed row of the last axis: an f32 scale, then one i8 an element; value = scale * i8
+  q4_1,    ///< packed blocks of 32 along the last axis (the last one padded), 20 bytes each: an f16 scale, an f16
+         ///< minimum, then 16 bytes whose low halves are elements 0-15 and whose high halves 16-31; value = scale * q +
+         ///< minimum
 };
 
-/// Bytes of one element.
+/// Whether the type packs a whole row of the last axis; such types are for keys and values alone.
+constexpr bool is_packed(DType dtype) { return dtype == DType::i8_row || dtype == DType::q4_1; }
+/// Bytes of one element; packed types have none and give 0.
 std::size_t dtype_size(DType dtype);
+/// Bytes of a row of `width` elements that lie side by side.
+std::size_t row_bytes(DType dtype, std::int64_t width);
 /// The safetensors spelling: "F32", "BF16", "BOOL", ...
 const char* dtype_name(DType dtype);
 
 /// A read-only strided view of a 4-D tensor. It owns nothing.
-/// Strides are in elements, may be 0 (shared), negative or larger than 2^31. `data` points at element [0,0,0,0];
+/// Strides are in elements, may be 0 (shared), negative or larger than 2^31; those of packed types are in bytes, and
+/// their last one is not read: a row is contiguous. `data` points at element [0,0,0,0];
 /// a null `data` means "no tensor" where a tensor is optional.
 struct TensorView {
   const void* data = nullptr;

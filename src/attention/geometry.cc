@@ -76,6 +76,16 @@ void refuse_unsupported(const AttentionProblem& p) {
   refuse(p.softcap != 0, "softcap");
   refuse(!p.alibi_slopes.empty(), "ALiBi");
   refuse(!p.sinks.empty(), "attention sinks");
+  refuse(static_cast<bool>(p.pages), "pages");
+  refuse(static_cast<bool>(p.relative_bias), "relative bias");
+  refuse(!p.head_scale.empty(), "head_scale");
+  refuse(!p.cuts.empty(), "cuts");
+  refuse(static_cast<bool>(p.block_mask), "block mask");
+  refuse(!p.tree_parents.empty(), "tree mask");
+  refuse(p.score_function != nullptr, "score function");
+  refuse(p.mask_function != nullptr, "mask function");
+  refuse(static_cast<bool>(p.keep), "dropout");
+  refuse(!p.cu_seqlens_q.empty() || !p.cu_seqlens_k.empty(), "packed sequences");
   refuse(p.mask && p.mask.dtype != DType::boolean && p.mask.dtype != DType::u8, "a mask that is not boolean");
   refuse(p.bias && p.bias.dtype != DType::f32, "a bias that is not f32");
 }
@@ -131,6 +141,9 @@ void validate_output(const Geometry& g, const MutableTensorView& out) {
 }
 
 void validate_observations(const Geometry& g, const Observations& see) {
+  refuse(see.measure != Measure::weight, "the measure value_weight");
+  refuse(see.sink_weight != nullptr || see.entropy_with_sink != nullptr, "the weight of sinks");
+  refuse(see.mass_sums != nullptr || see.mass_decay != 1, "running mass");
   const bool top = see.topk_index != nullptr || see.topk_weight != nullptr;
   require(!top || (see.top_k >= 1 && see.top_k <= kMaxTopKeys), "top_k must be 1 to 64");
   require(see.offset_mass == nullptr || !see.offsets.empty(), "offset_mass is asked for without offsets");

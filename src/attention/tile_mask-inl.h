@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "sightline/mask.h"
 #include "src/attention/head_problem.h"
 #include "src/cpu/simd-inl.h"
 #include "src/observe/tile_block.h"
@@ -18,8 +19,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
-
-enum class Sees { nothing, part, all };
 
 // Row of a lane, lanes without a row of their own repeating the nearest.
 HWY_INLINE std::int64_t row_of_lane(const TileRows& tile, int lane) {

@@ -12,7 +12,7 @@ struct DTypeInfo {
 };
 
 // In the order of the enumeration, so that a type is its own index.
-constexpr std::array<DTypeInfo, 15> kTable = {{
+constexpr std::array<DTypeInfo, 17> kTable = {{
     {DType::boolean, 1, "BOOL"},
     {DType::u8, 1, "U8"},
     {DType::i8, 1, "I8"},
@@ -28,6 +28,8 @@ constexpr std::array<DTypeInfo, 15> kTable = {{
     {DType::f64, 8, "F64"},
     {DType::i64, 8, "I64"},
     {DType::u64, 8, "U64"},
+    {DType::i8_row, 0, "I8_ROW"},
+    {DType::q4_1, 0, "Q4_1"},
 }};
 
 constexpr bool table_is_in_order() {
@@ -44,11 +46,23 @@ const DTypeInfo& info(DType dtype) { return kTable[static_cast<std::size_t>(dtyp
 
 std::size_t dtype_size(DType dtype) { return info(dtype).size; }
 
+std::size_t row_bytes(DType dtype, std::int64_t width) {
+  const auto elements = static_cast<std::size_t>(width);
+  switch (dtype) {
+    case DType::i8_row:
+      return sizeof(float) + elements;
+    case DType::q4_1:
+      return (elements + 31) / 32 * 20;
+    default:
+      return elements * dtype_size(dtype);
+  }
+}
+
 const char* dtype_name(DType dtype) { return info(dtype).name; }
 
 std::optional<DType> parse_dtype(std::string_view name) {
   for (const DTypeInfo& entry : kTable) {
-    if (name == entry.name) return entry.dtype;
+    if (name == entry.name && entry.size > 0) return entry.dtype;
   }
   return std::nullopt;
 }

@@ -18,6 +18,7 @@ LAYERS = [
     "src/cpu",
     "src/observe",
     "src/attention",
+    "src/cache",
     "src/ops",
     "src/format",
     "src/tokenizer",
