@@ -37,6 +37,25 @@ TEST(KvCacheErrors, RefusesQueriesThatSeeWhatIsGone) {
   EXPECT_MESSAGE(BadArgument, cache.bind(view, 0, problem), "bottom_right");
 }
 
+// What was written before is not taken for what has yet to be.
+TEST(KvCacheErrors, RefusesToReadTokensThatWereNotWritten) {
+  KvCache cache(small_options());
+  std::mt19937_64 random(20);
+  const Tokens tokens = random_tokens(cache.options(), 1, 10, random);
+  SequenceId sequence = cache.create();
+  append(cache, sequence, tokens);
+  cache.truncate(sequence, 4);
+  cache.extend({&sequence, 1}, 3);
+  EXPECT_MESSAGE(BadArgument, Reading(cache, sequence), "was given 4 of the 7 tokens");
+  const SequenceId child = cache.fork(sequence);
+  EXPECT_MESSAGE(BadArgument, Reading(cache, child), "was given 4 of the 7 tokens");
+  cache.free(child);
+  cache.free(sequence);
+  sequence = cache.create();
+  cache.extend({&sequence, 1}, 3);
+  EXPECT_MESSAGE(BadArgument, Reading(cache, sequence), "was given 0 of the 3 tokens");
+}
+
 TEST(KvCacheErrors, DoesNotWriteWhatAForkShares) {
   KvCache cache(small_options());
   std::mt19937_64 random(10);

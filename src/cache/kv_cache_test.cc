@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "src/cache/testing.h"
 #include "src/tensor/half.h"
@@ -315,6 +316,38 @@ TEST(KvCache, TouchesMemoryWhereAsked) {
   const SequenceId sequence = cache.create();
   const Reading reading(cache, sequence);
   EXPECT_EQ(static_cast<const float*>(reading.problem().k.data)[12345], 0.0f);
+}
+
+// What ThreadSanitizer is to see: one thread a sequence, all of one prompt, each writing and reading its own.
+TEST(KvCache, IsWrittenAndReadByThreadsAtOnce) {
+  constexpr std::int64_t kThreads = 4;
+  KvCacheOptions options = small_options();
+  options.layers = 2;
+  options.page_count = 40;
+  KvCache cache(options);
+  std::mt19937_64 random(21);
+  const Tokens prompt = random_tokens(options, 1, 20, random), answers = random_tokens(options, 1, 60, random);
+  std::vector<SequenceId> ids = {cache.create()};
+  cache.extend(ids, 20);
+  for (std::int64_t layer = 0; layer < 2; ++layer) cache.write(layer, ids, prompt.k(), prompt.v());
+  while (static_cast<std::int64_t>(ids.size()) < kThreads) ids.push_back(cache.fork(ids[0]));
+  cache.extend(ids, 60);
+  std::vector<std::thread> threads;
+  for (const SequenceId id : ids) {
+    threads.emplace_back([&cache, &answers, id] {
+      for (std::int64_t layer = 0; layer < 2; ++layer) {
+        cache.write(layer, {&id, 1}, answers.k(), answers.v());
+        const Reading reading(cache, id, layer);
+        EXPECT_EQ(reading.key(0, 1, 79), row_of(answers.keys, answers.key_shape, 0, 1, 59));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const SequenceId id : ids) {
+    const Reading reading(cache, id, 1);
+    EXPECT_EQ(reading.value(0, 0, 19), row_of(prompt.values, prompt.value_shape, 0, 0, 19));
+    EXPECT_EQ(reading.value(0, 0, 20), row_of(answers.values, answers.value_shape, 0, 0, 0));
+  }
 }
 
 }  // namespace
