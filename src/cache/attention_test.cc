@@ -98,11 +98,15 @@ class CachedProblem {
 };
 
 // The prompt in steps of these sizes, again and again; the values of all rows, in order of [Hq, N].
-Values run_in_steps(KvCache& cache, const Prompt& prompt, const std::vector<std::int64_t>& sizes) {
+// Rows before `from` are not run, only appended.
+Values run_in_steps(KvCache& cache, const Prompt& prompt, const std::vector<std::int64_t>& sizes,
+                    std::int64_t from = 0) {
   const SequenceId id = cache.create();
-  Values all{std::vector<float>(static_cast<std::size_t>(kHeads * prompt.length() * kValueWidth)),
-             std::vector<float>(static_cast<std::size_t>(kHeads * prompt.length()))};
-  std::int64_t begin = 0;
+  const std::int64_t rows = prompt.length() - from;
+  Values all{std::vector<float>(static_cast<std::size_t>(kHeads * rows * kValueWidth)),
+             std::vector<float>(static_cast<std::size_t>(kHeads * rows))};
+  cache.append({&id, 1}, rows_of(prompt.problem.k, 0, from), rows_of(prompt.problem.v, 0, from));
+  std::int64_t begin = from;
   for (std::size_t n = 0; begin < prompt.length(); ++n) {
     const std::int64_t count = std::min(sizes[n % sizes.size()], prompt.length() - begin);
     cache.append({&id, 1}, rows_of(prompt.problem.k, begin, count), rows_of(prompt.problem.v, begin, count));
@@ -111,9 +115,9 @@ Values run_in_steps(KvCache& cache, const Prompt& prompt, const std::vector<std:
     const CachedProblem cached(cache, {&id, 1}, part);
     const Values values = run(cached.problem());
     for (std::int64_t head = 0; head < kHeads; ++head) {
-      const std::int64_t to = head * prompt.length() + begin, from = head * count;
-      std::copy_n(values.out.begin() + from * kValueWidth, count * kValueWidth, all.out.begin() + to * kValueWidth);
-      std::copy_n(values.lse.begin() + from, count, all.lse.begin() + to);
+      const std::int64_t to = head * rows + begin - from, row = head * count;
+      std::copy_n(values.out.begin() + row * kValueWidth, count * kValueWidth, all.out.begin() + to * kValueWidth);
+      std::copy_n(values.lse.begin() + row, count, all.lse.begin() + to);
     }
     begin += count;
   }
@@ -171,6 +175,21 @@ TEST_P(CachedAttention, HasTheSameBitsWhileItRolls) {
     KvCache cache(rolling);
     expect_same_bits(run_in_steps(cache, prompt, sizes), expected, "steps of " + std::to_string(sizes[0]));
   }
+}
+
+// Rows are summed in chunks of 4096 keys, counted from position 0 also where that is gone, and decoding shares them
+// out.
+TEST_P(CachedAttention, HasTheSameBitsBeyondAChunk) {
+  constexpr std::int64_t kWindow = 4200, kLength = 8500, kRun = 8450;
+  const Prompt prompt(kLength, 13, kWindow);
+  KvCacheOptions kept = options_of(GetParam(), 100), rolling = options_of(GetParam(), 48);
+  kept.page_count = 90;
+  rolling.window = kWindow;
+  rolling.page_count = 178;  // all of the first append; later ones give back
+  if (const auto why = refusal(rolling, kWindow)) GTEST_SKIP() << *why;
+  KvCache whole(kept), cache(rolling);
+  expect_same_bits(run_in_steps(cache, prompt, {20, 1, 2}, kRun), run_in_steps(whole, prompt, {kLength}, kRun),
+                   "rolls");
 }
 
 TEST_P(CachedAttention, HasTheSameBitsForForksAndInABatch) {
