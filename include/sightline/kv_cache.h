@@ -84,6 +84,11 @@ class KvCache {
   /// BadArgument that says how far back the sequence can go; 0 always can, and begins anew.
   void truncate(SequenceId sequence, std::int64_t length);
 
+  /// Of the tokens from `length` on keeps those at `positions`, which ascend, and forgets the others: they follow one
+  /// another from `length`, as what was accepted of a tree of drafted tokens does. Tokens that a fork shares are not
+  /// moved, and all layers must have been written.
+  void keep(SequenceId sequence, std::int64_t length, std::span<const std::int64_t> positions);
+
   /// Makes room for `count` more tokens of each sequence, for all or none of them; write() then fills them, layer by
   /// layer. A window first gives back the pages that the first of these tokens no longer sees.
   void extend(std::span<const SequenceId> sequences, std::int64_t count);

@@ -150,7 +150,9 @@ TEST(CacheMemory, NothingIsRequestedAfterwards) {
                   append(scene.cache, scene.ids[0], scene.next);
                   const SequenceId fork = scene.cache.fork(scene.ids[1]);
                   append(scene.cache, fork, scene.next);
+                  const std::int64_t last[] = {scene.cache.length(fork) - 8};
                   scene.cache.truncate(fork, scene.cache.length(fork) - 7);
+                  scene.cache.keep(fork, scene.cache.length(fork) - 3, last);
                   scene.cache.free(fork);
                   scene.cache.view(scene.ids, view);
                   scene.cache.bind(view, 0, problem);
@@ -203,6 +205,7 @@ TEST(CacheMemory, RefusedCallsLeaveTheCacheAsItWas) {
     unchanged_by([&] { scene.cache.truncate(scene.ids[0], 20); });
     unchanged_by([&] { scene.cache.truncate(scene.ids[0], 1000); });
     unchanged_by([&] { scene.cache.free({}); });
+    unchanged_by([&] { scene.cache.keep(scene.ids[0], 70, std::vector<std::int64_t>{71}); });
     unchanged_by([&] { scene.cache.write(0, {&scene.ids[1], 1}, scene.next.k(), scene.next.v()); });
     unchanged_by([&] { scene.cache.append(scene.ids, scene.next.k(), scene.next.v()); });
     if (is_packed(dtype)) unchanged_by([&] { append(scene.cache, scene.ids[0], bad); });

@@ -88,6 +88,10 @@ class KvCache::State {
   void check_layer(std::int64_t layer) const;
   void check_writable(std::int64_t layer, SequenceId id, std::int64_t count);
   void check_sees(SequenceId id, const SequenceSpan& span, const AttentionProblem& problem) const;
+  void check_own(SequenceId id, std::int64_t begin) const;
+  void check_kept(SequenceId id, std::int64_t length, std::span<const std::int64_t> positions);
+  void copy(cache::Slot from, cache::Slot to, std::int64_t count);
+  void truncate(SequenceId id, std::int64_t length);
   void extend(std::span<const SequenceId> ids, std::int64_t count);
   void store(std::int64_t layer, std::span<const SequenceId> ids, const NewTokens& tokens);
 
@@ -117,10 +121,40 @@ void KvCache::State::check_writable(std::int64_t layer, SequenceId id, std::int6
                       " tokens of a sequence: this layer has " + std::to_string(known) + ", of which " +
                       std::to_string(known - std::min(kept, known)) + " are kept");
   }
-  for (std::int64_t at = begin; at < sequence.length; at += options.page_size - at % options.page_size) {
-    if (!pages.pool().is_shared(pages.page_of(id, at))) continue;
+  check_own(id, begin);
+}
+
+// The tokens from `begin` on are in pages that no fork shares.
+void KvCache::State::check_own(SequenceId id, std::int64_t begin) const {
+  const std::int64_t length = pages.at(id).length;
+  for (std::int64_t at = begin; at < length; at += options.page_size - at % options.page_size) {
+    if (!pages.pool().is_shared(pages.slot_of(id, at).page)) continue;
     throw BadArgument("the token at position " + std::to_string(at) +
-                      " is shared with a fork: write tokens before the sequence is forked");
+                      " is shared with a fork: write and choose tokens before the sequence is forked");
+  }
+}
+
+void KvCache::State::check_kept(SequenceId id, std::int64_t length, std::span<const std::int64_t> positions) {
+  const std::int64_t first = pages.at(id).first, end = pages.at(id).length;
+  if (length < first || length > end) {
+    throw BadArgument("cannot choose tokens from position " + std::to_string(length) + " on: the sequence keeps " +
+                      std::to_string(first) + " to " + std::to_string(end));
+  }
+  std::int64_t last = length - 1;
+  for (const std::int64_t position : positions) {
+    if (position <= last || position >= end) {
+      throw BadArgument("cannot keep position " + std::to_string(position) + ": positions ascend from " +
+                        std::to_string(length) + " and are below the length, " + std::to_string(end));
+    }
+    last = position;
+  }
+  pages.check_truncate(id, length + static_cast<std::int64_t>(positions.size()));
+  check_own(id, length);
+  const std::span<const std::int64_t> given = written(id);
+  const auto behind = std::ranges::find_if(given, [&](std::int64_t tokens) { return tokens < end; });
+  if (behind != given.end()) {
+    throw BadArgument("layer " + std::to_string(behind - given.begin()) + " was given " + std::to_string(*behind) +
+                      " of the " + std::to_string(end) + " tokens of a sequence: write the others first");
   }
 }
 
@@ -142,6 +176,17 @@ void KvCache::State::check_sees(SequenceId id, const SequenceSpan& span, const A
   }
 }
 
+void KvCache::State::copy(cache::Slot from, cache::Slot to, std::int64_t count) {
+  keys.copy(from, to, count);
+  if (values) values->copy(from, to, count);
+}
+
+void KvCache::State::truncate(SequenceId id, std::int64_t length) {
+  pages.truncate(id, length);
+  for (std::int64_t& tokens : written(id)) tokens = std::min(tokens, length);
+  changed();
+}
+
 void KvCache::State::extend(std::span<const SequenceId> ids, std::int64_t count) {
   pages.extend(ids, count);
   if (count == 0) return;
@@ -149,8 +194,7 @@ void KvCache::State::extend(std::span<const SequenceId> ids, std::int64_t count)
     const SequencePages::Sequence& sequence = pages.at(id);
     if (sequence.copied_from < 0) continue;
     const std::int64_t tokens = (sequence.length - count) % options.page_size;
-    keys.copy(sequence.copied_from, sequence.copied_to, tokens);
-    if (values) values->copy(sequence.copied_from, sequence.copied_to, tokens);
+    copy({sequence.copied_from, 0}, {sequence.copied_to, 0}, tokens);
   }
   changed();
 }
@@ -187,10 +231,17 @@ void KvCache::free(SequenceId sequence) {
   state_->changed();
 }
 
-void KvCache::truncate(SequenceId sequence, std::int64_t length) {
-  state_->pages.truncate(sequence, length);
-  for (std::int64_t& written : state_->written(sequence)) written = std::min(written, length);
-  state_->changed();
+void KvCache::truncate(SequenceId sequence, std::int64_t length) { state_->truncate(sequence, length); }
+
+void KvCache::keep(SequenceId sequence, std::int64_t length, std::span<const std::int64_t> positions) {
+  State& s = *state_;
+  s.check_kept(sequence, length, positions);
+  std::int64_t to = length;
+  for (const std::int64_t from : positions) {
+    if (from != to) s.copy(s.pages.slot_of(sequence, from), s.pages.slot_of(sequence, to), 1);
+    ++to;
+  }
+  s.truncate(sequence, to);
 }
 
 void KvCache::extend(std::span<const SequenceId> sequences, std::int64_t count) { state_->extend(sequences, count); }

@@ -72,6 +72,34 @@ TEST(KvCacheErrors, DoesNotWriteWhatAForkShares) {
   EXPECT_MESSAGE(BadArgument, cache.write(0, {&parent, 1}, five.k(), five.v()), "cannot write the last 5 of the 4");
 }
 
+TEST(KvCacheErrors, KeepsOnlyTokensThatAreThere) {
+  KvCacheOptions options = small_options();
+  options.window = 8;
+  KvCache cache(options);
+  std::mt19937_64 random(23);
+  const SequenceId sequence = cache.create();
+  append(cache, sequence, random_tokens(options, 1, 40, random));
+  append(cache, sequence, random_tokens(options, 1, 4, random));
+  const auto refused = [&](std::int64_t length, std::vector<std::int64_t> positions, const char* part) {
+    EXPECT_MESSAGE(BadArgument, cache.keep(sequence, length, positions), part);
+    EXPECT_EQ(cache.length(sequence), 44);
+  };
+  refused(32, {}, "the sequence keeps 33 to 44");
+  refused(45, {}, "the sequence keeps 33 to 44");
+  refused(INT64_MIN, {}, "the sequence keeps 33 to 44");
+  refused(INT64_MAX, {INT64_MAX}, "the sequence keeps 33 to 44");
+  refused(40, {39}, "cannot keep position 39");
+  refused(40, {41, 41}, "cannot keep position 41");
+  refused(40, {41, 44}, "cannot keep position 44");
+  refused(40, {INT64_MIN}, "cannot keep position");
+  refused(35, {35, 36}, "cannot go back to position 37");
+  const SequenceId child = cache.fork(sequence);
+  refused(40, {41}, "shared with a fork");
+  cache.free(child);
+  cache.extend({&sequence, 1}, 1);
+  EXPECT_MESSAGE(BadArgument, cache.keep(sequence, 44, std::vector<std::int64_t>{44}), "was given 44 of the 45 tokens");
+}
+
 TEST(KvCacheErrors, AFullPoolRefusesTheWholeBatch) {
   KvCache cache(small_options());  // 8 pages of 16
   std::mt19937_64 random(11);

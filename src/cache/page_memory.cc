@@ -49,10 +49,10 @@ PageMemory::PageMemory(const KvCacheOptions& o, std::int64_t width)
   if (o.touch) std::memset(memory_.data(), 0, memory_.size());
 }
 
-void PageMemory::copy(std::int32_t from, std::int32_t to, std::int64_t tokens) {
+void PageMemory::copy(Slot from, Slot to, std::int64_t count) {
   for (std::int64_t layer = 0; layer < layers_; ++layer) {
     for (std::int64_t head = 0; head < heads_; ++head) {
-      std::memcpy(row(layer, to, head, 0), row(layer, from, head, 0), static_cast<std::size_t>(tokens * row_stride_));
+      std::memcpy(row(layer, to, head), row(layer, from, head), static_cast<std::size_t>(count * row_stride_));
     }
   }
 }

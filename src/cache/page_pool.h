@@ -7,6 +7,12 @@
 
 namespace sightline::cache {
 
+/// Where a token lies.
+struct Slot {
+  std::int32_t page;
+  std::int64_t index;  // within the page
+};
+
 /// Which pages are free, and how many sequences hold each of the others. Nothing here throws once it is made.
 class PagePool {
  public:

@@ -76,9 +76,8 @@ void SequencePages::free(SequenceId id) {
   free_slots_.push_back(id.slot);
 }
 
-// A shared page keeps the tokens of the others: this sequence's length hides them, and the next token gets a copy.
-void SequencePages::truncate(SequenceId id, std::int64_t length) {
-  Sequence& sequence = mutable_at(id);
+void SequencePages::check_truncate(SequenceId id, std::int64_t length) const {
+  const Sequence& sequence = at(id);
   if (length < 0 || length > sequence.length) {
     throw BadArgument("cannot truncate to " + std::to_string(length) + " tokens: the sequence has " +
                       std::to_string(sequence.length));
@@ -88,6 +87,12 @@ void SequencePages::truncate(SequenceId id, std::int64_t length) {
                       std::to_string(window_) + " before it only positions from " + std::to_string(sequence.first) +
                       " are left; go back to " + std::to_string(sequence.first + window_ - 1) + " or more, or to 0");
   }
+}
+
+// A shared page keeps the tokens of the others: this sequence's length hides them, and the next token gets a copy.
+void SequencePages::truncate(SequenceId id, std::int64_t length) {
+  check_truncate(id, length);
+  Sequence& sequence = sequences_[id.slot];
   if (length == 0) sequence.gone = sequence.first = 0;
   const std::int64_t kept = length == 0 ? 0 : pages_for(length) - sequence.gone;
   for (std::int64_t n = kept; n < sequence.pages; ++n) pool_.drop(row(id.slot)[n]);

@@ -36,6 +36,8 @@ class SequencePages {
   SequenceId fork(SequenceId id);
   void free(SequenceId id);
   void truncate(SequenceId id, std::int64_t length);
+  /// Throws what truncate() would.
+  void check_truncate(SequenceId id, std::int64_t length) const;
   void extend(std::span<const SequenceId> ids, std::int64_t count);
 
   /// Throws BadArgument for what is not in use.
@@ -44,8 +46,8 @@ class SequencePages {
     return {row(id.slot), static_cast<std::size_t>(at(id).pages)};
   }
   /// Where the token at a position that the sequence keeps lies.
-  std::int32_t page_of(SequenceId id, std::int64_t position) const {
-    return row(id.slot)[position / page_size_ - sequences_[id.slot].gone];
+  Slot slot_of(SequenceId id, std::int64_t position) const {
+    return {row(id.slot)[position / page_size_ - sequences_[id.slot].gone], position % page_size_};
   }
 
   const PagePool& pool() const { return pool_; }
