@@ -1,0 +1,77 @@
+// Attention with score and mask functions of one's own.
+//
+// A score function changes scores before the softmax; here keys of the query's own parity get ln 3 more, which makes
+// them weigh three times as much. A mask function hides keys; here documents of three tokens see themselves alone. Both
+// are plain function objects, inlined into the loop over a tile of the map.
+#include <sightline/attention.h>
+#include <sightline/error.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+using sightline::ScorePair;
+using sightline::ScoreTile;
+using sightline::Sees;
+
+constexpr std::int64_t kTokens = 200, kDocument = 3;
+
+// Whether a rectangle of the map lies in documents that do not meet: then the kernel skips it.
+Sees documents_in(const ScoreTile& tile) {
+  const std::int64_t first_row = tile.first_row / kDocument, last_row = (tile.first_row + tile.rows - 1) / kDocument;
+  const std::int64_t first_key = tile.first_key / kDocument, last_key = (tile.first_key + tile.keys - 1) / kDocument;
+  return last_row < first_key || last_key < first_row ? Sees::nothing : Sees::part;
+}
+
+// What row i must come to: the mean of its document's values, keys of its parity counting three times.
+double closed_form(std::int64_t i) {
+  double sum = 0, weights = 0;
+  for (std::int64_t j = i / kDocument * kDocument; j < kTokens && j / kDocument == i / kDocument; ++j) {
+    const double weight = (i - j) % 2 == 0 ? 3 : 1;
+    sum += weight * static_cast<double>(j);
+    weights += weight;
+  }
+  return sum / weights;
+}
+
+int attend() {
+  const auto prefer_parity = sightline::score_function([](float score, const ScorePair& pair) {
+    return (pair.row - pair.key) % 2 == 0 ? score + 1.0986123f : score;  // ln 3
+  });
+  const auto same_document = sightline::mask_function(
+      [](const ScorePair& pair) { return pair.row / kDocument == pair.key / kDocument; }, documents_in);
+
+  // Queries and keys of 0: without the functions, every row would be the mean of all values 0, 1, 2, ...
+  std::vector<float> zeros(kTokens, 0), v(kTokens), out(kTokens);
+  for (std::int64_t j = 0; j < kTokens; ++j) v[j] = static_cast<float>(j);
+
+  sightline::AttentionProblem problem;
+  problem.q = sightline::dense_view(zeros.data(), {1, 1, kTokens, 1});
+  problem.k = problem.q;
+  problem.v = sightline::dense_view(v.data(), {1, 1, kTokens, 1});
+  problem.score_function = &prefer_parity;
+  problem.mask_function = &same_document;
+  sightline::attention(problem, sightline::dense_view(out.data(), {1, 1, kTokens, 1}));
+
+  for (std::int64_t i = 0; i < 2 * kDocument; ++i) std::printf("row %d: %.4f\n", static_cast<int>(i), out[i]);
+  for (std::int64_t i = 0; i < kTokens; ++i) {
+    if (std::abs(out[i] - closed_form(i)) <= 1e-4) continue;
+    std::fprintf(stderr, "functions: row %d is %g, not %g\n", static_cast<int>(i), out[i], closed_form(i));
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main() {
+  try {
+    return attend();
+  } catch (const sightline::Error& error) {
+    std::fprintf(stderr, "functions: %s\n", error.what());
+    return 1;
+  }
+}
