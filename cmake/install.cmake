@@ -13,7 +13,7 @@ install(TARGETS sightline_c EXPORT sightline_c LIBRARY COMPONENT runtime NAMELIN
   ARCHIVE COMPONENT development)
 set(installed sightline_attention sightline_c)
 if(TARGET sightline)
-  install(TARGETS sightline RUNTIME COMPONENT runtime)
+  install(TARGETS sightline RUNTIME COMPONENT program)
   list(APPEND installed sightline_model sightline_cli sightline)
 endif()
 foreach(target IN LISTS installed)

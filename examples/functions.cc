@@ -37,6 +37,11 @@ double closed_form(std::int64_t i) {
   return sum / weights;
 }
 
+// One batch, one head, numbers of width 1: [batch, heads, sequence, width].
+sightline::TensorView column(const std::vector<float>& numbers) {
+  return sightline::dense_view(numbers.data(), {1, 1, kTokens, 1});
+}
+
 int attend() {
   const auto prefer_parity = sightline::score_function([](float score, const ScorePair& pair) {
     return (pair.row - pair.key) % 2 == 0 ? score + 1.0986123f : score;  // ln 3
@@ -49,9 +54,9 @@ int attend() {
   for (std::int64_t j = 0; j < kTokens; ++j) v[j] = static_cast<float>(j);
 
   sightline::AttentionProblem problem;
-  problem.q = sightline::dense_view(zeros.data(), {1, 1, kTokens, 1});
-  problem.k = problem.q;
-  problem.v = sightline::dense_view(v.data(), {1, 1, kTokens, 1});
+  problem.q = column(zeros);
+  problem.k = column(zeros);
+  problem.v = column(v);
   problem.score_function = &prefer_parity;
   problem.mask_function = &same_document;
   sightline::attention(problem, sightline::dense_view(out.data(), {1, 1, kTokens, 1}));

@@ -25,17 +25,22 @@ double closed_form_entropy(std::int64_t i) {
   return entropy;
 }
 
+// One batch, one head, numbers of width 1. Shapes are [batch, heads, sequence, width]; in a dense view the numbers lie
+// side by side.
+sightline::TensorView column(const std::vector<float>& numbers) {
+  return sightline::dense_view(numbers.data(), {1, 1, kTokens, 1});
+}
+
 bool near(float got, double expected) { return std::abs(got - expected) <= 1e-5; }
 
 int observe() {
   std::vector<float> q(kTokens, 1), k(kTokens), v(kTokens, 3), out(kTokens);
   for (std::int64_t j = 0; j < kTokens; ++j) k[j] = static_cast<float>(j) * std::log(2.0f);
 
-  // Shapes are [batch, heads, sequence, width]. dense_view says that the numbers lie side by side.
   sightline::AttentionProblem problem;
-  problem.q = sightline::dense_view(q.data(), {1, 1, kTokens, 1});
-  problem.k = sightline::dense_view(k.data(), {1, 1, kTokens, 1});
-  problem.v = sightline::dense_view(v.data(), {1, 1, kTokens, 1});
+  problem.q = column(q);
+  problem.k = column(k);
+  problem.v = column(v);
   problem.causal = true;
 
   // What is asked for has an array to go to; everything else costs nothing.
