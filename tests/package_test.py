@@ -148,7 +148,7 @@ class Package(unittest.TestCase):
         self.assertRegex(dynamic, r"FLAGS.*(BIND_NOW|NOW)")
         self.assertNotRegex(dynamic, r"RPATH|RUNPATH|TEXTREL")
         needed = set(re.findall(r"NEEDED\).*\[(.*?)\.so", dynamic))
-        self.assertLessEqual(needed, {"libhwy", "libtbb", "libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64"})
+        self.assertLessEqual(needed, {"libhwy", "libtbb", "libstdc++", "libgcc_s", "libm", "libc", "ld-linux-x86-64", "ld-linux-aarch64"})
         segments = self.must("readelf", "--segments", "--wide", library)
         self.assertRegex(segments, r"GNU_STACK .* RW +0x")
         self.assertIn("GNU_RELRO", segments)
