@@ -55,10 +55,19 @@ class Package(unittest.TestCase):
         code, output = run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", prefix, *options)
         return code, " ".join(output.split()), folder / "build"
 
+    def version(self):
+        return re.search(r"project\(sightline VERSION ([0-9.]+) ", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
+
+    def test_program(self):
+        program = self.prefix / "bin" / "sightline"
+        if not program.exists():
+            self.skipTest("this build has no program")
+        self.assertTrue(self.must(program, "--version").startswith(f"sightline {self.version()}, arithmetic "))
+        self.assertNotRegex(self.must("readelf", "--dynamic", "--wide", program), r"RPATH|RUNPATH")
+
     def run_examples(self, folder, **options):
         outputs = {name: self.must(folder / name, **options) for name in ["attend", "observe"]}
-        version = re.search(r"project\(sightline VERSION ([0-9.]+) ", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
-        self.assertTrue(outputs["attend"].startswith(f"Sightline {version.group(1)}, arithmetic "), outputs["attend"])
+        self.assertTrue(outputs["attend"].startswith(f"Sightline {self.version()}, arithmetic "), outputs["attend"])
         self.assertIn("  0   0.0000  0 (1.0000)\n", outputs["observe"])
         code, output = run(folder / "functions", **options)
         if (code, output) != (1, "functions: not supported: score function\n"):  # where the kernel has none yet
