@@ -1,105 +1,26 @@
 #include "src/capi/arguments.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <span>
-#include <string>
-#include <utility>
 
-#include "sightline/error.h"
+#include "src/capi/convert.h"
 
 namespace sightline::capi {
 namespace {
 
 using Args = sightline_attention_args;
 
-// Where the fields that may be left out begin: the smallest struct that says anything.
-constexpr std::size_t kRequiredSize = offsetof(Args, threads);
-// A size above this is no size: struct_size was not set.
-constexpr std::size_t kLargestSize = 1 << 16;
-
-void require(bool holds, const char* otherwise) {
-  if (!holds) throw BadArgument(otherwise);
-}
-
-bool all_zero(const char* begin, const char* end) {
-  for (; begin < end; ++begin) {
-    if (*begin != 0) return false;
-  }
-  return true;
-}
-
-// The caller's struct in this library's size.
 Args read_args(const Args* passed) {
   require(passed != nullptr, "args is null");
-  const std::size_t size = passed->struct_size;
-  require(size >= kRequiredSize && size <= kLargestSize && size % alignof(Args) == 0,
-          "struct_size must be sizeof(sightline_attention_args)");
-  const char* bytes = reinterpret_cast<const char*>(passed);
-  if (size > sizeof(Args)) {
-    require(all_zero(bytes + sizeof(Args), bytes + size),
-            "not supported: a field of sightline_attention_args that is newer than this library");
-  }
-  Args args{};
-  std::memcpy(&args, bytes, std::min(size, sizeof(Args)));
-  return args;
-}
-
-// What a code of the C interface stands for: codes count from 0.
-template <class T, std::size_t kCount>
-T decode(std::int64_t code, const std::array<T, kCount>& meanings, const char* otherwise) {
-  require(code >= 0 && code < static_cast<std::int64_t>(kCount), otherwise);
-  return meanings[static_cast<std::size_t>(code)];
-}
-
-DType dtype(std::int64_t code) {
-  static constexpr std::array kTypes = {DType::f32,  DType::boolean, DType::f16,
-                                        DType::bf16, DType::i8_row,  DType::q4_1};
-  return decode(code, kTypes,
-                "dtype must be SIGHTLINE_F32, SIGHTLINE_BOOL, SIGHTLINE_F16, SIGHTLINE_BF16, SIGHTLINE_I8_ROW or "
-                "SIGHTLINE_Q4_1");
-}
-
-Alignment alignment(std::int64_t code) {
-  static constexpr std::array kAlignments = {Alignment::bottom_right, Alignment::top_left};
-  return decode(code, kAlignments, "alignment must be SIGHTLINE_BOTTOM_RIGHT or SIGHTLINE_TOP_LEFT");
+  // The smallest struct that says anything ends where the fields that may be left out begin.
+  return read_struct(passed, offsetof(Args, threads), "sightline_attention_args");
 }
 
 Measure measure(std::int64_t code) {
   static constexpr std::array kMeasures = {Measure::weight, Measure::value_weight};
   return decode(code, kMeasures, "measure must be SIGHTLINE_WEIGHT or SIGHTLINE_VALUE_WEIGHT");
-}
-
-template <class View, class Tensor>
-View view(const Tensor& tensor) {
-  return {tensor.data, dtype(tensor.dtype), std::to_array(tensor.shape), std::to_array(tensor.strides)};
-}
-
-template <class T>
-std::span<const T> array(const T* data, std::int64_t count, const char* otherwise) {
-  require(count >= 0 && (count == 0 || data != nullptr), otherwise);
-  return {data, static_cast<std::size_t>(count)};
-}
-
-// An array that is there or not, whose size the shapes say.
-template <class T>
-std::span<const T> array_or_none(const T* data, std::int64_t count) {
-  return {data, data == nullptr ? 0 : static_cast<std::size_t>(std::max<std::int64_t>(count, 0))};
-}
-
-// An int field that the C interface widens, so that no padding hides in the struct.
-template <class T>
-T narrow(std::int64_t value, const char* otherwise) {
-  require(std::in_range<T>(value), otherwise);
-  return static_cast<T>(value);
-}
-
-template <class T>
-T or_default(T value, T otherwise) {
-  return value == 0 ? otherwise : value;
 }
 
 PageTable pages(const sightline_page_table& p) {
@@ -235,6 +156,11 @@ void Arguments::read_masses() {
   see.overview_rows = a.overview_rows;
   see.overview_cols = a.overview_cols;
   see.overview = a.overview;
+}
+
+Alignment alignment(std::int64_t code) {
+  static constexpr std::array kAlignments = {Alignment::bottom_right, Alignment::top_left};
+  return decode(code, kAlignments, "alignment must be SIGHTLINE_BOTTOM_RIGHT or SIGHTLINE_TOP_LEFT");
 }
 
 Stage stage(std::int64_t code) {

@@ -41,7 +41,8 @@ class Arguments {
   Observations observations_;
 };
 
-/// Throws BadArgument.
+/// What codes mean. Throw BadArgument.
+Alignment alignment(std::int64_t code);
 Stage stage(std::int64_t code);
 
 }  // namespace sightline::capi
