@@ -116,6 +116,7 @@ class AttentionArgs(ctypes.Structure):
         ("sink_weight", _FLOATS),
         ("entropy_with_sink", _FLOATS),
         ("mass_sums", _FLOATS),
+        ("mass_sums_keys", ctypes.c_int64),
     ]
 
     def __init__(self, **fields):

@@ -30,9 +30,9 @@ enum {
   SIGHTLINE_BOOL = 1, /* one byte, not 0 = true */
   SIGHTLINE_F16 = 2,
   SIGHTLINE_BF16 = 3,
-  SIGHTLINE_I8_ROW = 4, /* an f32 scale, then one i8 an element: scale * i8 */
+  SIGHTLINE_I8_ROW = 4, /* an f32 scale, then one i8 an element: i8 * scale */
   SIGHTLINE_Q4_1 = 5 /* blocks of 32 elements in 20 bytes: an f16 scale, an f16 minimum, then 16 bytes whose low halves
-                        are elements 0-15 and whose high halves 16-31: scale * q + minimum */
+                        are elements 0-15 and whose high halves 16-31: q * scale + minimum */
 };
 
 /* How causality lines queries up with keys. */
@@ -234,7 +234,7 @@ typedef struct sightline_attention_args {
   int64_t cu_seqlen_count;
   sightline_tensor keep; /* SIGHTLINE_BOOL, dropout: false = the weight is not mixed; broadcasts as the mask */
   float keep_scale;      /* factor of the weights that are mixed; 0: 1 */
-  float mass_decay;      /* of mass_sums, with each row; 0: 1, none */
+  float mass_decay;      /* with each position after it a row's mass counts this much less; 0: 1 */
   sightline_score_function score_function;
   sightline_mask_function mask_function;
 
@@ -242,7 +242,8 @@ typedef struct sightline_attention_args {
   int64_t measure;          /* what top-k ranks by and masses and the overview sum */
   float* sink_weight;       /* [B, Hq, Nq] */
   float* entropy_with_sink; /* [B, Hq, Nq] */
-  float* mass_sums;         /* [B, Hq, Nk, 16] running mass, which the call adds its rows to */
+  float* mass_sums;         /* [B, Hq, 16, mass_sums_keys] running mass, which the call adds its rows to */
+  int64_t mass_sums_keys;   /* room, at least Nk */
 } sightline_attention_args;
 
 /* A block of one head's map. */

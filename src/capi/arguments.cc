@@ -149,6 +149,7 @@ void Arguments::read_masses() {
   see.mass_row_begin = a.mass_row_begin;
   if (a.mass_row_end != 0) see.mass_row_end = a.mass_row_end;
   see.mass_sums = a.mass_sums;
+  see.mass_sums_keys = a.mass_sums_keys;
   see.mass_decay = or_default(a.mass_decay, 1.0f);
   see.segment_of_key = array(a.segment_of_key, a.segment_key_count, "segment_of_key is null or its count negative");
   see.segments = narrow<std::int32_t>(a.segments, "segments must fit 32 bits");

@@ -1,5 +1,5 @@
 /* The cache as a C program uses it: tokens of width 1 whose keys and values are small numbers, read back through the
- * page table, and attended to where this version reads pages. */
+ * page table, and attended to. */
 #include "sightline/sightline_cache.h"
 
 #include <math.h>
@@ -108,11 +108,8 @@ static void test_attention(void) {
   must(append(cache, sequence, 16, 0, 0), "16 tokens with the mean value 7.5");
   must(append(cache, sequence, 1, logf(16), 32.5f), "a heavy token");
   bind(cache, view, sequence, &e.args);
-  const int status = sightline_attention(&e.args, message, sizeof message);
-  if (strcmp(message, "not supported: pages") != 0) { /* by the kernels of this version */
-    must(status, "attention over the cache");
-    check_near(e.out[0], (7.5 + 32.5) / 2, "the output over the cache");
-  }
+  must(sightline_attention(&e.args, message, sizeof message), "attention over the cache");
+  check_near(e.out[0], (7.5 + 32.5) / 2, "the output over the cache");
   sightline_cache_view_destroy(view);
   sightline_cache_destroy(cache);
 }

@@ -7,5 +7,5 @@ build="build-package"
 cmake -S examples -B $build -G Ninja -DSIGHTLINE_SOURCES="$PWD" -DSIGHTLINE_INSTALL=ON -DBUILD_SHARED_LIBS=OFF \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 cmake --build $build
-for example in attend observe; do $build/$example; done
+for example in attend observe functions; do $build/$example; done
 SIGHTLINE_BUILD=$build python3 tests/package_test.py
