@@ -48,7 +48,7 @@ int main(void) {
   int wrong = 0;
   for (int i = 0; i < kTokens; ++i) {
     printf("%5d  %6.3f  %13d  %7.3f\n", i, out[i], top[i], entropy[i]);
-    if (fabsf(out[i] - expected[i]) > 1e-5f) wrong = 1;
+    if (!(fabsf(out[i] - expected[i]) <= 1e-5f)) wrong = 1;
   }
   if (wrong) fprintf(stderr, "attend: an output is not what it must be\n");
   return wrong;

@@ -70,7 +70,7 @@ class Package(unittest.TestCase):
         outputs = {name: self.must(folder / name, **options) for name in EXAMPLES}
         self.assertTrue(outputs["attend"].startswith(f"Sightline {self.version()}, arithmetic "), outputs["attend"])
         self.assertIn("  0   0.0000  0 (1.0000)\n", outputs["observe"])
-        self.assertIn("row 0: 1.0000\n", outputs["functions"])  # (3 * 0 + 1 * 1 + 3 * 2) / 7
+        self.assertIn("row 0: 0.4286\nrow 1: 0.2000\n", outputs["functions"])  # 3 / 7 and 1 / 5
 
     def test_examples_with_cmake(self):
         build = self.top / "with-cmake"
