@@ -1,0 +1,143 @@
+#include "src/attention/backward_driver.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "src/attention/backward_kernel.h"
+#include "src/cpu/parallel.h"
+
+namespace sightline {
+namespace {
+
+constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
+
+// A chunk of the keys of one group.
+struct Task {
+  std::size_t group = 0;
+  BlockRange blocks;
+  bool first = false, last = false;  // chunk of its group
+};
+
+std::vector<Task> tasks_of(const std::vector<BackwardGroup>& groups) {
+  std::vector<Task> tasks;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    const std::int64_t first = groups[group].key_position;
+    const std::int64_t begin = first / kBlockKeys;
+    const std::int64_t end = groups[group].keys == 0 ? begin : (first + groups[group].keys - 1) / kBlockKeys + 1;
+    std::int64_t at = begin;
+    do {
+      const std::int64_t next = std::min((at / kChunkBlocks + 1) * kChunkBlocks, end);
+      tasks.push_back({group, {at, next}, at == begin, next == end});
+      at = next;
+    } while (at < end);
+  }
+  return tasks;
+}
+
+// A number that only grows, for others to wait on.
+class Progress {
+ public:
+  void wait_until(std::int64_t value) const {
+    for (std::int64_t now = value_.load(std::memory_order_acquire); now < value;
+         now = value_.load(std::memory_order_acquire)) {
+      value_.wait(now, std::memory_order_acquire);
+    }
+  }
+  void reach(std::int64_t value) {
+    value_.store(value, std::memory_order_release);
+    value_.notify_all();
+  }
+
+ private:
+  std::atomic<std::int64_t> value_{0};
+};
+
+class BackwardRunner {
+ public:
+  explicit BackwardRunner(const std::vector<BackwardGroup>& groups)
+      : groups_(groups), tasks_(tasks_of(groups)), done_(tasks_.size()) {}
+
+  std::int64_t count() const { return static_cast<std::int64_t>(tasks_.size()); }
+
+  void run(std::int64_t index) {
+    try {
+      run_task(static_cast<std::size_t>(index));
+    } catch (...) {
+      done_[index].reach(1);  // none may wait for what will not come; the error is rethrown at the end
+      throw;
+    }
+  }
+
+ private:
+  void run_task(std::size_t index) {
+    const Task& task = tasks_[index];
+    const BackwardGroup& group = groups_[task.group];
+    auto workspace = take_workspace();
+    workspace->begin_chunk(group);
+    const std::int64_t together = BackwardWorkspace::blocks_together(group);
+    for (std::int64_t at = task.blocks.begin; at < task.blocks.end; at += together) {
+      run_key_blocks(group, {at, std::min(at + together, task.blocks.end)}, *workspace);
+    }
+    if (!task.first) done_[index - 1].wait_until(1);
+    write_query_sums(group, !task.first, *workspace);
+    if (task.last) clear_unused_keys(group);
+    done_[index].reach(1);
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(workspace));
+  }
+
+  std::unique_ptr<BackwardWorkspace> take_workspace() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto workspace = std::move(idle_.back());
+        idle_.pop_back();
+        return workspace;
+      }
+    }
+    const auto shorter = [](const BackwardGroup& a, const BackwardGroup& b) { return a.rows < b.rows; };
+    return std::make_unique<BackwardWorkspace>(*std::max_element(groups_.begin(), groups_.end(), shorter));
+  }
+
+  // dq of the chunk, times the scale, to where it belongs: the first chunk of a group sets it, the others add.
+  static void write_query_sums(const BackwardGroup& group, bool add, const BackwardWorkspace& workspace) {
+    const float* sums = workspace.query_sums.data();
+    for (const BackwardHead& head : group.heads) {
+      for (std::int64_t index = 0; index < backward_tiles(group.rows); ++index, sums += group.width * kTileRows) {
+        const TileRows tile = backward_tile(group.rows, index);
+        for (int lane = 0; head.dq && lane < tile.live_end; ++lane) {
+          for (std::int64_t t = 0; t < group.width; ++t) {
+            float& to = head.dq.at(tile.first + lane, t);
+            to = sums[t * tile.lanes + lane] * group.scale + (add ? to : 0.0f);
+          }
+        }
+      }
+    }
+  }
+
+  static void clear_unused_keys(const BackwardGroup& group) {
+    for (std::int64_t key = group.keys; key < group.tensor_keys; ++key) {
+      for (std::int64_t t = 0; group.dk && t < group.width; ++t) group.dk.at(key, t) = 0;
+      for (std::int64_t t = 0; group.dv && t < group.value_width; ++t) group.dv.at(key, t) = 0;
+    }
+  }
+
+  const std::vector<BackwardGroup>& groups_;
+  const std::vector<Task> tasks_;
+  std::vector<Progress> done_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<BackwardWorkspace>> idle_;
+};
+
+}  // namespace
+
+void run_backward(const std::vector<BackwardGroup>& groups, int threads) {
+  if (groups.empty()) return;
+  BackwardRunner runner(groups);
+  cpu::parallel_for(runner.count(), threads, [&](std::int64_t index) { runner.run(index); });
+}
+
+}  // namespace sightline

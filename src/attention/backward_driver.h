@@ -1,0 +1,15 @@
+#ifndef SIGHTLINE_ATTENTION_BACKWARD_DRIVER_H_
+#define SIGHTLINE_ATTENTION_BACKWARD_DRIVER_H_
+
+#include <vector>
+
+#include "src/attention/backward_group.h"
+
+namespace sightline {
+
+/// Runs the backward pass over all groups of a problem, all alike in widths and in the number of heads.
+void run_backward(const std::vector<BackwardGroup>& groups, int threads);
+
+}  // namespace sightline
+
+#endif  // SIGHTLINE_ATTENTION_BACKWARD_DRIVER_H_
