@@ -1,5 +1,6 @@
 #include "sightline/backward.h"
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <string>
@@ -44,8 +45,9 @@ void check_gradient(const MutableTensorView& gradient, const TensorView& of, con
   require(static_cast<bool>(of), std::string("the gradient of ") + name + " is asked for, but the problem has none");
   require(gradient.shape == of.shape, std::string("the gradient of ") + name + " does not have its shape");
   require(gradient.dtype == DType::f32, std::string("not supported: a gradient of ") + name + " that is not f32");
+  const bool empty = std::find(gradient.shape.begin(), gradient.shape.end(), 0) != gradient.shape.end();
   for (int axis = 0; axis < 4; ++axis) {
-    require(gradient.strides[axis] != 0 || gradient.shape[axis] <= 1,
+    require(gradient.strides[axis] != 0 || gradient.shape[axis] <= 1 || empty,
             std::string("the gradient of ") + name + " has stride 0: its elements would share memory");
   }
 }
@@ -62,6 +64,7 @@ Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forwa
   check_gradient(gradients.q, p.q, "q");
   check_gradient(gradients.k, p.k, "k");
   check_gradient(gradients.v, p.v, "v");
+  check_gradient(gradients.bias, p.bias, "bias");
   require(options.threads >= 0, "threads must be 0 (as many as the machine has) or more");
   return g;
 }
@@ -78,6 +81,13 @@ Matrix<float> rows_of(const MutableTensorView& tensor, std::int64_t batch, std::
   if (!tensor) return {};
   return {static_cast<float*>(tensor.data) + batch * tensor.strides[0] + head * tensor.strides[1], tensor.strides[2],
           tensor.strides[3]};
+}
+
+// The gradients of a bias that one head adds to.
+Matrix<float> bias_of(const MutableTensorView& tensor, std::int64_t batch, std::int64_t head) {
+  if (!tensor) return {};
+  const auto stride = [&](int axis) { return tensor.shape[axis] == 1 ? 0 : tensor.strides[axis]; };
+  return {static_cast<float*>(tensor.data) + batch * stride(0) + head * stride(1), stride(2), stride(3)};
 }
 
 BackwardGroup make_group(const AttentionProblem& p, const Geometry& g, std::int64_t batch, std::int64_t kv_head) {
@@ -108,12 +118,23 @@ std::vector<BackwardGroup> make_groups(const AttentionProblem& p, const Geometry
         const std::int64_t row = (batch * g.query_heads + head) * g.queries;
         group.heads.push_back({head_problem(p, g, batch, head), rows_of(p.q, batch, head), rows_of(dout, batch, head),
                                forward.row_max + row, forward.row_sum + row, delta + row,
-                               rows_of(gradients.q, batch, head)});
+                               rows_of(gradients.q, batch, head), bias_of(gradients.bias, batch, head)});
       }
       groups.push_back(std::move(group));
     }
   }
   return groups;
+}
+
+void clear(const MutableTensorView& tensor, int threads) {
+  if (!tensor) return;
+  const std::int64_t planes = tensor.shape[0], heads = tensor.shape[1], rows = tensor.shape[2], columns = tensor.shape[3];
+  cpu::parallel_for(planes * heads, threads, [&](std::int64_t plane) {
+    const Matrix<float> matrix = rows_of(tensor, plane / heads, plane % heads);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) matrix.at(i, j) = 0;
+    }
+  });
 }
 
 // sum of out * dout over the columns, [B, Hq, Nq]; in fp64, since what follows subtracts it.
@@ -137,6 +158,7 @@ void run(const AttentionProblem& problem, const ForwardResult& forward, const Te
   const Geometry g = validate_backward(problem, forward, dout, gradients, options);
   AlignedBuffer<float> delta(static_cast<std::size_t>(g.batch * g.query_heads * g.queries));
   sum_deltas(g, forward.out, dout, delta.data(), options.threads);
+  clear(gradients.bias, options.threads);
   run_backward(make_groups(problem, g, forward, dout, delta.data(), gradients), options.threads);
 }
 

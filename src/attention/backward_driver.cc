@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -14,11 +15,17 @@ namespace {
 
 constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
 
+constexpr std::int64_t kFinished = INT64_MAX;
+constexpr std::size_t kNone = SIZE_MAX;
+
 // A chunk of the keys of one group.
 struct Task {
   std::size_t group = 0;
   BlockRange blocks;
   bool first = false, last = false;  // chunk of its group
+  // The task that adds to the same gradients of a bias before this one does, block by block or to its end.
+  std::size_t before = kNone;
+  bool to_its_end = false;
 };
 
 std::vector<Task> tasks_of(const std::vector<BackwardGroup>& groups) {
@@ -35,6 +42,24 @@ std::vector<Task> tasks_of(const std::vector<BackwardGroup>& groups) {
     } while (at < end);
   }
   return tasks;
+}
+
+// Where groups share the gradient of a bias, they add to it in ascending order. Where blocks are the same keys in all
+// groups, a group may follow another block by block.
+void order_bias_gradients(const std::vector<BackwardGroup>& groups, std::vector<Task>& tasks) {
+  const std::int64_t position = groups.front().key_position;
+  const bool aligned = std::all_of(groups.begin(), groups.end(),
+                                   [&](const BackwardGroup& group) { return group.key_position == position; });
+  std::map<std::pair<const float*, std::int64_t>, std::size_t> last;
+  for (std::size_t index = 0; index < tasks.size(); ++index) {
+    Task& task = tasks[index];
+    const Matrix<float>& dbias = groups[task.group].heads.front().dbias;
+    if (!dbias) continue;
+    task.to_its_end = !aligned || dbias.column_stride == 0;
+    const std::int64_t chunk = task.to_its_end ? 0 : task.blocks.begin / kChunkBlocks;
+    const auto [found, inserted] = last.try_emplace({dbias.data, chunk}, index);
+    if (!inserted) task.before = std::exchange(found->second, index);
+  }
 }
 
 // A number that only grows, for others to wait on.
@@ -58,7 +83,9 @@ class Progress {
 class BackwardRunner {
  public:
   explicit BackwardRunner(const std::vector<BackwardGroup>& groups)
-      : groups_(groups), tasks_(tasks_of(groups)), done_(tasks_.size()) {}
+      : groups_(groups), tasks_(tasks_of(groups)), done_(tasks_.size()) {
+    order_bias_gradients(groups, tasks_);
+  }
 
   std::int64_t count() const { return static_cast<std::int64_t>(tasks_.size()); }
 
@@ -66,7 +93,7 @@ class BackwardRunner {
     try {
       run_task(static_cast<std::size_t>(index));
     } catch (...) {
-      done_[index].reach(1);  // none may wait for what will not come; the error is rethrown at the end
+      done_[index].reach(kFinished);  // none may wait for what will not come; the error is rethrown at the end
       throw;
     }
   }
@@ -79,12 +106,15 @@ class BackwardRunner {
     workspace->begin_chunk(group);
     const std::int64_t together = BackwardWorkspace::blocks_together(group);
     for (std::int64_t at = task.blocks.begin; at < task.blocks.end; at += together) {
-      run_key_blocks(group, {at, std::min(at + together, task.blocks.end)}, *workspace);
+      const std::int64_t next = std::min(at + together, task.blocks.end);
+      if (task.before != kNone) done_[task.before].wait_until(task.to_its_end ? kFinished : next);
+      run_key_blocks(group, {at, next}, *workspace);
+      done_[index].reach(next);
     }
-    if (!task.first) done_[index - 1].wait_until(1);
+    if (!task.first) done_[index - 1].wait_until(kFinished);
     write_query_sums(group, !task.first, *workspace);
     if (task.last) clear_unused_keys(group);
-    done_[index].reach(1);
+    done_[index].reach(kFinished);
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(workspace));
   }
@@ -126,7 +156,7 @@ class BackwardRunner {
   }
 
   const std::vector<BackwardGroup>& groups_;
-  const std::vector<Task> tasks_;
+  std::vector<Task> tasks_;
   std::vector<Progress> done_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<BackwardWorkspace>> idle_;

@@ -17,6 +17,7 @@ struct BackwardHead {
   const float* row_sum = nullptr;  // [rows]
   const float* delta = nullptr;    // [rows] sum of out * dout
   Matrix<float> dq;                // [rows, width]
+  Matrix<float> dbias;             // [rows, keys], strides 0 where the bias broadcasts; heads may share it
 };
 
 /// A key/value head of one sequence with the query heads that read it, in ascending order.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "src/attention/backward_biases.h"
 #include "src/attention/backward_pack-inl.h"
 #include "src/attention/backward_sums-inl.h"
 #include "src/attention/backward_weights-inl.h"
@@ -149,6 +150,7 @@ class TileBackward {
     const LaneState state{lanes_of(BackwardWorkspace::kReference), lanes_of(BackwardWorkspace::kInverse),
                           lanes_of(BackwardWorkspace::kDelta)};
     weigh_slopes(state, block.begin, block.end, lanes_, scores, slopes);
+    if (head_.dbias) add_bias_gradient(head_.dbias, tile_, block, slopes);
     add_to_keys(number, block, sees);
     add_to_queries(keys, block, sees);
   }
@@ -170,7 +172,7 @@ class TileBackward {
     const float* slopes = work_.slopes.data();
     if (sees == Sees::part && !all_finite(keys.data(), group_.width, block.begin, block.end)) {
       const auto visible = [&](int slot, int lane) HWY_ATTR {
-        return hn::Ne(load(seen(slot) + lane), splat(-__builtin_inff()));
+        return hn::Not(hn::Eq(load(seen(slot) + lane), splat(-__builtin_inff())));
       };
       return mix_block_selectively(keys.data(), group_.width, block.begin, block.end, slopes, ones, lanes_, query_sums_,
                                    visible);
