@@ -17,19 +17,23 @@ GRID = os.path.join(DATA, "conformance", "attention", "grid")
 
 WINDOW = ("left_window_size", "right_window_size", "window_left", "window_right")
 
-# Cases of features that are not built yet; every other case is run.
+# Cases of features that the library may still refuse; every other case is run.
 SKIPPED_CASES = """
-R1-05 R1-06 R1-12 R4-01 R4-03 R4-04 R4-05 R4-07 R6-01 R6-03 R6-05
+R1-05 R1-06 R1-12 R3-04/packed R4-01 R4-03 R4-04 R4-05 R4-07 R6-01 R6-03 R6-05
 R7-07/0 R7-07/1 R7-08 R7-10 R7-11 R7-14 R7-16/byte_level R7-18
 R8-11/5 R8-11/6 R8-12/qwen3_0 R8-12/llama_1 R8-12/llama_2 R8-12/mistral_3 R8-12/llama_4 R8-12/llama_5 R8-12/llama_6
 R8-12/gpt2_7 R8-14/gpt2 R8-15 R8-16 R8-18 R8-20 R9-01 R9-02 R9-05 R9-06 R9-08 R9-10 R10-01 R10-02 R10-03 R10-05 R10-08
 """.split()
-PASSED_CASES = 37
-PASSED_ONNX = 39
+LEAST_PASSED_CASES = 37
+LEAST_PASSED_ONNX = 39
 
 
-def unsupported(entry):
-    """The names of features that a case of the attention index asks for and the library refuses so far."""
+# Cases of the grid that are run in a second way too.
+VARIANTS = {"/pages": "pages", "/packed": "packed sequences"}
+
+
+def may_be_unsupported(entry):
+    """The names of features that a case of the attention index asks for and the library may refuse."""
     attributes = entry.get("attributes", entry)
     window = any(attributes.get(name, -1) != -1 for name in WINDOW)
     asked = {
@@ -50,8 +54,10 @@ def allowed_skips():
     allowed = {}
     for kind in ("grid", "onnx"):
         for entry in index[kind]:
-            if features := unsupported(entry):
-                allowed[f"attention/{kind}/{entry['name']}"] = "^not supported: (%s)$" % "|".join(features)
+            features = may_be_unsupported(entry)
+            for variant, feature in [("", None), *VARIANTS.items()]:
+                if names := features + ([feature] if feature else []):
+                    allowed[f"attention/{kind}/{entry['name']}{variant}"] = "^not supported: (%s)$" % "|".join(names)
     for name in SKIPPED_CASES:
         allowed["cases/" + name] = r"not supported|not there yet|cannot be run \(supported: bert\)"
     return allowed
@@ -96,11 +102,11 @@ class ConformTest(unittest.TestCase):
         for name, reason in model.items():
             self.assertRegex(reason, "^no model in ", name)
         allowed = allowed_skips()
-        self.assertEqual(sorted(skipped.keys() - model.keys()), sorted(allowed))
-        for name, pattern in allowed.items():
-            self.assertRegex(skipped[name], pattern, name)
-        self.assertEqual(sum(name.startswith("cases/") for name in passed), PASSED_CASES)
-        self.assertEqual(sum(name.startswith("attention/onnx/") for name in passed), PASSED_ONNX)
+        for name in skipped.keys() - model.keys():
+            self.assertIn(name, allowed, skipped[name])
+            self.assertRegex(skipped[name], allowed[name], name)
+        self.assertGreaterEqual(sum(name.startswith("cases/") for name in passed), LEAST_PASSED_CASES)
+        self.assertGreaterEqual(sum(name.startswith("attention/onnx/") for name in passed), LEAST_PASSED_ONNX)
         self.assertRegex(lines[-1], r"^\d+ passed, 0 failed, %d skipped$" % len(skipped))
         self.assertGreater(int(lines[-1].split()[0]), 1000)
         self.assertEqual(code, 0)

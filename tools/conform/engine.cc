@@ -33,13 +33,16 @@ std::vector<float> tiles(const AttentionProblem& p, const RowState& state, Stage
 struct Buffers {
   static constexpr float kUnwritten = 7.5e8f;
   Shape rows;  // [B, Hq, Nq]
-  std::vector<float> out, max, sum, lse, entropy, mass, topk_weight, row_weights;
+  std::vector<float> out, max, sum, lse, entropy, sink_weight, entropy_with_sink, mass, topk_weight, row_weights;
   std::vector<std::int32_t> topk_index;
   std::vector<std::int64_t> chosen;
 
   Buffers(const AttentionProblem& p, const AttentionCall& call)
       : rows{p.q.shape[0], p.q.shape[1], p.q.shape[2]}, topk_index(element_count(rows) * call.top_k, -2) {
     for (auto* values : {&max, &sum, &lse, &entropy}) values->assign(element_count(rows), kUnwritten);
+    if (!p.sinks.empty()) {
+      for (auto* values : {&sink_weight, &entropy_with_sink}) values->assign(element_count(rows), kUnwritten);
+    }
     out.assign(element_count(rows) * p.v.shape[3], kUnwritten);
     mass.assign(rows[0] * rows[1] * p.k.shape[2], kUnwritten);
     topk_weight.assign(topk_index.size(), kUnwritten);
@@ -54,6 +57,10 @@ struct Buffers {
     see.row_sum = sum.data();
     see.lse = lse.data();
     see.entropy = entropy.data();
+    if (!sink_weight.empty()) {
+      see.sink_weight = sink_weight.data();
+      see.entropy_with_sink = entropy_with_sink.data();
+    }
     see.top_k = top_k;
     see.topk_index = topk_index.data();
     see.topk_weight = topk_weight.data();
@@ -77,6 +84,10 @@ AttentionValues run_kernel(const AttentionProblem& p, const AttentionCall& call)
   values.lse = widen(rows, buffers.lse);
   values.row_max = widen(rows, buffers.max);
   values.entropy = widen(rows, buffers.entropy);
+  if (!p.sinks.empty()) {
+    values.sink_weight = widen(rows, buffers.sink_weight);
+    values.entropy_with_sink = widen(rows, buffers.entropy_with_sink);
+  }
   values.column_mass = widen({map[0], map[1], map[3]}, buffers.mass);
   values.topk_weight = widen({map[0], map[1], map[2], call.top_k}, buffers.topk_weight);
   values.topk_index.assign(buffers.topk_index.begin(), buffers.topk_index.end());
@@ -85,58 +96,27 @@ AttentionValues run_kernel(const AttentionProblem& p, const AttentionCall& call)
   return values;
 }
 
-// The largest weights of each row, ties by lower key, straight from the definition.
-void rank(AttentionValues& values, std::int64_t top_k) {
-  const std::int64_t keys = values.weights.shape[3], rows = element_count(values.lse.shape);
-  Shape shape = values.lse.shape;
-  shape.push_back(top_k);
-  values.topk_weight = {shape, std::vector<double>(rows * top_k, 0)};
-  values.topk_index.assign(rows * top_k, -1);
-  std::vector<std::int64_t> order(keys);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const double* weight = values.weights.values.data() + row * keys;
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return weight[a] > weight[b]; });
-    for (std::int64_t r = 0; r < std::min(top_k, keys) && weight[order[r]] > 0; ++r) {
-      values.topk_weight.values[row * top_k + r] = weight[order[r]];
-      values.topk_index[row * top_k + r] = order[r];
-    }
-  }
-}
-
 AttentionValues run_reference(const AttentionProblem& p, const AttentionCall& call) {
+  Buffers buffers(p, call);
   const auto result = reference::attention(p);
+  const auto seen = reference::observe(p, result, buffers.request(call.top_k));
   const Shape map = map_shape(p), rows{map[0], map[1], map[2]};
   AttentionValues values;
   values.out = {{map[0], map[1], map[2], p.v.shape[3]}, result.out};
   values.lse = {rows, result.lse};
   values.row_max = {rows, result.row_max};
   values.entropy = {rows, result.entropy};
-  values.weights = values.row_weights = {map, result.weights};
-  values.column_mass = {{map[0], map[1], map[3]}, std::vector<double>(map[0] * map[1] * map[3], 0)};
-  for (std::int64_t row = 0; row < element_count(rows); ++row) {
-    for (std::int64_t j = 0; j < map[3]; ++j) {
-      values.column_mass.values[row / std::max<std::int64_t>(map[2], 1) * map[3] + j] +=
-          result.weights[row * map[3] + j];
-    }
-  }
-  rank(values, call.top_k);
+  values.sink_weight = {rows, result.sink_weight};
+  values.entropy_with_sink = {rows, result.entropy_with_sink};
+  values.weights = {map, result.weights};
+  values.row_weights = {map, seen.row_weights};
+  values.column_mass = {{map[0], map[1], map[3]}, seen.key_mass};
+  values.topk_weight = {{map[0], map[1], map[2], call.top_k}, seen.topk_weight};
+  values.topk_index = seen.topk_index;
   return values;
 }
 
-// Stages before the mask: the same problem without what comes after them.
-Array reference_stage(const AttentionProblem& p, Stage stage) {
-  AttentionProblem part = p;
-  if (stage != Stage::biased) {
-    part.bias = part.mask = {};
-    part.alibi_slopes = {};
-    part.sequences = {};
-    part.causal = false;
-    part.window_left = part.window_right = -1;
-  }
-  if (stage == Stage::raw) part.softcap = 0;
-  return {map_shape(p), reference::attention(part).scores};
-}
+Array reference_stage(const AttentionProblem& p, Stage stage) { return {map_shape(p), reference::scores(p, stage)}; }
 
 Engine kernel_engine(const std::string& target) {
   return {target,

@@ -13,13 +13,14 @@ namespace sightline::conform {
 
 /// What one attention call gives, whichever engine computed it.
 struct AttentionValues {
-  Array out;                             // [B, Hq, Nq, Dv]
-  Array lse, row_max, entropy;           // [B, Hq, Nq]
-  Array column_mass;                     // [B, Hq, Nk]
-  Array topk_weight;                     // [B, Hq, Nq, top_k]
-  std::vector<std::int64_t> topk_index;  // as topk_weight
-  Array weights;                         // [B, Hq, Nq, Nk], by tiles
-  Array row_weights;                     // the same through chosen rows, all of them
+  Array out;                                       // [B, Hq, Nq, Dv]
+  Array lse, row_max, entropy;                     // [B, Hq, Nq]
+  Array column_mass;                               // [B, Hq, Nk]
+  Array topk_weight;                               // [B, Hq, Nq, top_k]
+  std::vector<std::int64_t> topk_index;            // as topk_weight
+  Array weights;                                   // [B, Hq, Nq, Nk], by tiles
+  Array row_weights;                               // the same through chosen rows, all of them
+  Array sink_weight = {}, entropy_with_sink = {};  // [B, Hq, Nq]; empty where there are no sinks
 };
 
 /// How to call an engine.

@@ -102,27 +102,37 @@ void OnnxCase::set_positions() {
   problem_.sequences = sequences_;
 }
 
-// An additive mask is a bias, which is fp32. A mask may be shorter than the keys: those beyond it are hidden.
+// What hides a key in a mask of this type, `count` times: false, or -inf.
+Input hidden_entries(DType dtype, const Shape& shape) {
+  const auto count = static_cast<std::size_t>(element_count(shape));
+  switch (dtype) {
+    case DType::boolean:
+      return {dtype, shape, std::vector<std::uint8_t>(count, 0).data()};
+    case DType::f16:
+      return {dtype, shape, std::vector<std::uint16_t>(count, 0xFC00).data()};
+    case DType::bf16:
+      return {dtype, shape, std::vector<std::uint16_t>(count, 0xFF80).data()};
+    case DType::f32:
+      return {dtype, shape, std::vector<float>(count, -INFINITY).data()};
+    default:
+      throw Skipped(fmt::format("masks of type {} are not read here", dtype_name(dtype)));
+  }
+}
+
+// An additive mask is a bias. A mask may be shorter than the keys: those beyond it are hidden.
 void OnnxCase::set_mask() {
   const Input* given = input("attn_mask");
   if (given == nullptr) return;
-  const bool additive = given->dtype() != DType::boolean;
-  if (additive) {
-    const Array wide = to_array(file_.at("in.attn_mask"));
-    given =
-        &inputs_.emplace("bias", Input::of_floats(wide.shape, {wide.values.begin(), wide.values.end()})).first->second;
-  }
   TensorView mask = given->view();
   const std::int64_t missing = problem_.k.shape[2] - mask.shape[3];
   if (mask.shape[3] != 1 && missing > 0) {
     const Shape shape{mask.shape[0], mask.shape[1], missing, mask.shape[2]};
-    const std::vector<float> hidden(element_count(shape), additive ? -INFINITY : 0.0f);
     swap_last_axes(mask);  // concatenate() joins along axis 2, which the keys take here
-    inputs_.emplace("full_mask", concatenate(mask, Input(mask.dtype, shape, hidden.data()).view()));
+    inputs_.emplace("full_mask", concatenate(mask, hidden_entries(mask.dtype, shape).view()));
     mask = input("full_mask")->view();
     swap_last_axes(mask);
   }
-  (additive ? problem_.bias : problem_.mask) = mask;
+  (mask.dtype == DType::boolean ? problem_.mask : problem_.bias) = mask;
 }
 
 // qk_matmul_output_mode: 0 scaled scores, 1 after the softcap, 2 after the mask, 3 weights.

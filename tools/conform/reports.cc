@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
 #include "src/format/file.h"
 #include "src/format/json.h"
@@ -31,7 +33,6 @@ constexpr Later kLater[] = {
     {"tiny_model_batch", "text generation is not supported yet"},
     {"rope", "rotary positions are not supported yet"},
     {"eos", "text generation is not supported yet"},
-    {"t5_bias", "relative position biases are not supported yet"},
     {"stream_decode", "text generation is not supported yet"},
     {"html_escape", "the page is not there yet"},
     {"viewer_tiles", "the page is not there yet"},
@@ -40,13 +41,14 @@ constexpr Later kLater[] = {
     {"viewer_offline", "the page is not there yet"},
 };
 
-const ReportKind* find_kind(const std::string& name) {
-  for (const auto kinds : {attention_kinds(), cache_kinds(), tokenizer_kinds(), format_kinds(), model_kinds()}) {
-    for (const ReportKind& kind : kinds) {
-      if (kind.kind == name) return &kind;
-    }
+std::vector<ReportKind> ways_to_run(const std::string& name) {
+  std::vector<ReportKind> ways;
+  for (const auto kinds :
+       {attention_kinds(), position_kinds(), cache_kinds(), tokenizer_kinds(), format_kinds(), model_kinds()}) {
+    std::copy_if(kinds.begin(), kinds.end(), std::back_inserter(ways),
+                 [&](const ReportKind& kind) { return kind.kind == name; });
   }
-  return nullptr;
+  return ways;
 }
 
 std::string reason_to_skip(const std::string& kind) {
@@ -57,13 +59,18 @@ std::string reason_to_skip(const std::string& kind) {
 
 void run_report(Context& context, const Report& report) {
   const std::string name = report.given.at("kind");
-  const ReportKind* kind = find_kind(name);
-  if (kind != nullptr && kind->several != nullptr) return kind->several(context, report);
-  context.recorder.run(report.name, [&] {
-    if (kind == nullptr) throw Skipped(reason_to_skip(name));
-    if (kind->once != nullptr) return kind->once(report);
-    context.on_each_engine([&](const Engine& engine) { kind->on_engine(report, engine); });
-  });
+  const auto ways = ways_to_run(name);
+  if (ways.empty()) return context.recorder.run(report.name, [&] { throw Skipped(reason_to_skip(name)); });
+  for (const ReportKind& way : ways) {
+    if (way.several != nullptr) {
+      way.several(context, report);
+      continue;
+    }
+    context.recorder.run(report.name + way.variant, [&] {
+      if (way.once != nullptr) return way.once(report);
+      context.on_each_engine([&](const Engine& engine) { way.on_engine(report, engine); });
+    });
+  }
 }
 
 }  // namespace

@@ -18,16 +18,19 @@ struct Report {
   std::filesystem::path conformance;  // the conformance set beside the file; some cases need a tokenizer or model of it
 };
 
-/// How a kind of case is run: on each attention engine, or once, or as several cases of its own.
+/// How a kind of case is run: on each attention engine, or once, or as several cases of its own. A kind may be run in
+/// more than one way, each a case named after the report and its variant.
 struct ReportKind {
   const char* kind;
   void (*on_engine)(const Report&, const Engine&) = nullptr;
   void (*once)(const Report&) = nullptr;
   void (*several)(Context&, const Report&) = nullptr;
+  const char* variant = "";
 };
 
 /// The kinds of each domain.
 std::span<const ReportKind> attention_kinds();
+std::span<const ReportKind> position_kinds();
 std::span<const ReportKind> cache_kinds();
 std::span<const ReportKind> tokenizer_kinds();
 std::span<const ReportKind> format_kinds();
