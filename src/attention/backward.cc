@@ -128,7 +128,8 @@ std::vector<BackwardGroup> make_groups(const AttentionProblem& p, const Geometry
 
 void clear(const MutableTensorView& tensor, int threads) {
   if (!tensor) return;
-  const std::int64_t planes = tensor.shape[0], heads = tensor.shape[1], rows = tensor.shape[2], columns = tensor.shape[3];
+  const std::int64_t planes = tensor.shape[0], heads = tensor.shape[1], rows = tensor.shape[2],
+                     columns = tensor.shape[3];
   cpu::parallel_for(planes * heads, threads, [&](std::int64_t plane) {
     const Matrix<float> matrix = rows_of(tensor, plane / heads, plane % heads);
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -147,7 +148,8 @@ void sum_deltas(const Geometry& g, const TensorView& out, const TensorView& dout
       widen_rows(outs, row, 1, g.value_width, 1.0f, g.value_width, a.data());
       widen_rows(douts, row, 1, g.value_width, 1.0f, g.value_width, b.data());
       double sums[4] = {};
-      for (std::int64_t t = 0; t < g.value_width; ++t) sums[t % 4] += static_cast<double>(a[t]) * static_cast<double>(b[t]);
+      for (std::int64_t t = 0; t < g.value_width; ++t)
+        sums[t % 4] += static_cast<double>(a[t]) * static_cast<double>(b[t]);
       delta[plane * g.queries + row] = static_cast<float>((sums[0] + sums[2]) + (sums[1] + sums[3]));
     }
   });

@@ -1,4 +1,5 @@
-// Operands of the backward pass, packed: blocks of keys and tiles of rows as fp32 in rows, and tiles with rows in lanes.
+// Operands of the backward pass, packed: blocks of keys and tiles of rows as fp32 in rows, and tiles with rows in
+// lanes.
 
 #if defined(SIGHTLINE_ATTENTION_BACKWARD_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIGHTLINE_ATTENTION_BACKWARD_PACK_INL_H_

@@ -39,7 +39,10 @@ class PackedRows {
 class KeyBlocks {
  public:
   KeyBlocks(const BackwardGroup& group, BlockRange blocks, BackwardWorkspace& workspace)
-      : group_(group), blocks_(blocks), work_(workspace), stride_(padded(group.width)),
+      : group_(group),
+        blocks_(blocks),
+        work_(workspace),
+        stride_(padded(group.width)),
         value_stride_(padded(group.value_width)) {}
 
   void pack() {
@@ -61,7 +64,8 @@ class KeyBlocks {
     const std::int64_t first = blocks_.begin * kBlockKeys - group_.key_position;
     const std::int64_t begin = std::max<std::int64_t>(0, first);
     const std::int64_t end = std::min(group_.keys, blocks_.end * kBlockKeys - group_.key_position);
-    const auto write = [&](const Matrix<float>& to, const float* sums, std::int64_t stride, std::int64_t width, float scale) {
+    const auto write = [&](const Matrix<float>& to, const float* sums, std::int64_t stride, std::int64_t width,
+                           float scale) {
       for (std::int64_t key = begin; to && key < end; ++key) {
         const float* row = sums + (key - first) * stride;
         for (std::int64_t t = 0; t < width; ++t) to.at(key, t) = row[t] * scale + 0.0f;
@@ -92,8 +96,14 @@ class TileBackward {
  public:
   TileBackward(const BackwardGroup& group, const BackwardHead& head, const TileRows& tile, const KeyBlocks& blocks,
                float* query_sums, BackwardWorkspace& workspace, const Mask& mask)
-      : group_(group), head_(head), tile_(tile), lanes_(tile.lanes), blocks_(blocks), query_sums_(query_sums),
-        work_(workspace), mask_(mask) {}
+      : group_(group),
+        head_(head),
+        tile_(tile),
+        lanes_(tile.lanes),
+        blocks_(blocks),
+        query_sums_(query_sums),
+        work_(workspace),
+        mask_(mask) {}
 
   void run(BlockRange range) {
     for (std::int64_t number = range.begin; number < range.end; ++number) {
@@ -171,9 +181,8 @@ class TileBackward {
     const float* ones = lanes_of(BackwardWorkspace::kOnes);
     const float* slopes = work_.slopes.data();
     if (sees == Sees::part && !all_finite(keys.data(), group_.width, block.begin, block.end)) {
-      const auto visible = [&](int slot, int lane) HWY_ATTR {
-        return hn::Not(hn::Eq(load(seen(slot) + lane), splat(-__builtin_inff())));
-      };
+      const auto visible = [&](int slot, int lane)
+                               HWY_ATTR { return hn::Not(hn::Eq(load(seen(slot) + lane), splat(-__builtin_inff()))); };
       return mix_block_selectively(keys.data(), group_.width, block.begin, block.end, slopes, ones, lanes_, query_sums_,
                                    visible);
     }

@@ -70,12 +70,15 @@ HWY_INLINE void add_slots(const RowProducts& p, int slot, int end, std::int64_t 
 template <int kVectors>
 HWY_INLINE void add_columns(const RowProducts& p, int begin, int end, std::int64_t column) {
   constexpr auto kWidth = static_cast<std::int64_t>(kVectors * kLanes);
-  for (; column + kWidth <= p.stride; column += kWidth) add_slots<slots_with(kVectors), kVectors>(p, begin, end, column);
+  for (; column + kWidth <= p.stride; column += kWidth)
+    add_slots<slots_with(kVectors), kVectors>(p, begin, end, column);
   if constexpr (kVectors > 1) add_columns<kVectors - 1>(p, begin, end, column);
 }
 
 // sums[slot] += sum over rows of factors[slot, row] * rows[row], for slots [begin, end).
-inline void add_row_products(const RowProducts& p, int begin, int end) { add_columns<kColumnVectors>(p, begin, end, 0); }
+inline void add_row_products(const RowProducts& p, int begin, int end) {
+  add_columns<kColumnVectors>(p, begin, end, 0);
+}
 
 // The same where the rows are not finite and some do not see all keys: a hidden pair performs no operation.
 // seen(slot, row) tells.

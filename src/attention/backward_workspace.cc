@@ -18,8 +18,8 @@ std::int64_t query_sums_size(const BackwardGroup& group) {
 
 std::int64_t BackwardWorkspace::blocks_together(const BackwardGroup& group) {
   constexpr std::int64_t kBytes = std::int64_t{512} << 10;
-  const std::int64_t of_block = 2 * (padded(group.width) + padded(group.value_width)) * kBlockKeys *
-                                static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t of_block =
+      2 * (padded(group.width) + padded(group.value_width)) * kBlockKeys * static_cast<std::int64_t>(sizeof(float));
   return std::clamp<std::int64_t>(kBytes / of_block, 1, kChunkKeys / kBlockKeys);
 }
 

@@ -30,9 +30,9 @@ class BackwardWorkspace {
   AlignedBuffer<float> query_rows, dout_rows;    // [kTileRows, padded width]
   AlignedBuffer<float> weights;                  // [kBlockKeys, lanes] first the scores
   AlignedBuffer<float> slopes;                   // [kBlockKeys, lanes] dL/d(weight), then dL/d(score)
-  AlignedBuffer<float> seen;                     // [kBlockKeys, lanes] scores, where -inf must be told from a weight of 0
-  AlignedBuffer<float> query_sums;               // [heads, tiles, width, kTileRows] dq of the chunk, before the scale
-  AlignedBuffer<float> lane_arrays;              // [kLaneArrays, kTileRows]
+  AlignedBuffer<float> seen;         // [kBlockKeys, lanes] scores, where -inf must be told from a weight of 0
+  AlignedBuffer<float> query_sums;   // [heads, tiles, width, kTileRows] dq of the chunk, before the scale
+  AlignedBuffer<float> lane_arrays;  // [kLaneArrays, kTileRows]
   TileWorkspace masks;
 
   enum LaneArray { kReference, kInverse, kDelta, kOnes, kUnused, kLaneArrays };

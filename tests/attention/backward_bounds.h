@@ -125,8 +125,8 @@ class BackwardBounds {
       bounds_.k[offset(p_.k, {query.b, query.kv_head, j, d})] +=
           inner * std::abs(reference::at(p_.q, query.b, query.h, query.i, d));
     }
-    const double factor = std::abs(p_.keep ? p_.keep_scale : 1) *
-                          (p_.head_scale.empty() ? 1 : std::abs(p_.head_scale[query.h]));
+    const double factor =
+        std::abs(p_.keep ? p_.keep_scale : 1) * (p_.head_scale.empty() ? 1 : std::abs(p_.head_scale[query.h]));
     for (std::int64_t d = 0; d < p_.v.shape[3] && kept(query, n); ++d) {
       bounds_.v[offset(p_.v, {query.b, query.kv_head, j, d})] +=
           weight * factor * (row.weight + count_unit(query)) *

@@ -1,5 +1,5 @@
-// Gradients of random problems on every SIMD target that runs here: the values of the fp64 chain rule, and the same bits
-// on each target and on any number of threads.
+// Gradients of random problems on every SIMD target that runs here: the values of the fp64 chain rule, and the same
+// bits on each target and on any number of threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,8 @@ void check_near(const char* name, const std::vector<float>& got, const std::vect
                 const std::vector<double>& bounds) {
   RC_ASSERT(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const bool right = std::isfinite(expected[i]) ? std::abs(got[i] - expected[i]) <= bounds[i] : !std::isfinite(got[i]);
+    const bool right =
+        std::isfinite(expected[i]) ? std::abs(got[i] - expected[i]) <= bounds[i] : !std::isfinite(got[i]);
     if (right) continue;
     std::ostringstream message;
     message << name << "[" << i << "]: expected " << expected[i] << " within " << bounds[i] << ", got " << got[i];
@@ -54,10 +55,15 @@ void check_near(const char* name, const std::vector<float>& got, const std::vect
 void check_values(const BackwardRun& run, const reference::GradientResult& expected,
                   const reference::GradientResult& bounds) {
   const auto arrays = run.arrays();
-  const std::vector<double>* values[] = {&expected.q,     &expected.k,            &expected.v,            &expected.bias,
-                                         &expected.sinks, &expected.alibi_slopes, &expected.relative_bias};
-  const std::vector<double>* limits[] = {&bounds.q,     &bounds.k,            &bounds.v,            &bounds.bias,
-                                         &bounds.sinks, &bounds.alibi_slopes, &bounds.relative_bias};
+  const std::vector<double>* values[] = {&expected.q,
+                                         &expected.k,
+                                         &expected.v,
+                                         &expected.bias,
+                                         &expected.sinks,
+                                         &expected.alibi_slopes,
+                                         &expected.relative_bias};
+  const std::vector<double>* limits[] = {
+      &bounds.q, &bounds.k, &bounds.v, &bounds.bias, &bounds.sinks, &bounds.alibi_slopes, &bounds.relative_bias};
   for (std::size_t a = 0; a < arrays.size(); ++a) check_near(arrays[a].first, arrays[a].second, *values[a], *limits[a]);
 }
 

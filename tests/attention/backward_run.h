@@ -55,7 +55,7 @@ class BackwardRun {
 
   /// Every gradient in row-major order, by name.
   std::vector<std::pair<const char*, std::vector<float>>> arrays() const {
-    return {{"dq", dense(dq)},   {"dk", dense(dk)},   {"dv", dense(dv)},       {"dbias", dense(dbias)},
+    return {{"dq", dense(dq)},  {"dk", dense(dk)},    {"dv", dense(dv)},       {"dbias", dense(dbias)},
             {"dsinks", dsinks}, {"dslopes", dslopes}, {"drelative", drelative}};
   }
 
