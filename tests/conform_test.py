@@ -19,7 +19,7 @@ WINDOW = ("left_window_size", "right_window_size", "window_left", "window_right"
 
 # Cases of features that the library may still refuse; every other case is run.
 SKIPPED_CASES = """
-R1-05 R1-06 R1-12 R3-04/packed R4-01 R4-03 R4-04 R4-05 R4-07 R6-01 R6-03 R6-05
+R1-05 R1-06 R1-12 R2-03/cache R2-04/cache R3-04/packed R4-01 R4-03 R4-04 R4-05 R4-07 R6-01 R6-03 R6-05
 R7-07/0 R7-07/1 R7-08 R7-10 R7-11 R7-14 R7-16/byte_level R7-18
 R8-11/5 R8-11/6 R8-12/qwen3_0 R8-12/llama_1 R8-12/llama_2 R8-12/mistral_3 R8-12/llama_4 R8-12/llama_5 R8-12/llama_6
 R8-12/gpt2_7 R8-14/gpt2 R8-15 R8-16 R8-18 R8-20 R9-01 R9-02 R9-05 R9-06 R9-08 R9-10 R10-01 R10-02 R10-03 R10-05 R10-08

@@ -1,8 +1,11 @@
 # What crosses folders. Tests of attention alone link to it alone, so that they are cross-compiled too.
 sightline_test(test_attention_wide sightline_attention tests/attention)
 if(TARGET test_attention_wide)
-  target_sources(test_attention_wide PRIVATE tests/attention/strided.cc tests/attention/random_problem.cc
-    tests/attention/observed.cc tests/attention/reference_check.cc tests/attention/part.cc)
+  target_sources(test_attention_wide PRIVATE
+    tests/attention/contiguous.cc tests/attention/feature_functions.cc tests/attention/features.cc tests/attention/formats.cc
+    tests/attention/observed.cc tests/attention/operand.cc tests/attention/paging.cc tests/attention/part.cc
+    tests/attention/random_problem.cc tests/attention/recipe.cc tests/attention/reference_check.cc
+    tests/attention/row_bounds.cc tests/attention/sequences.cc tests/attention/skips.cc tests/attention/strided.cc)
 endif()
 if(NOT SIGHTLINE_ATTENTION_ONLY)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -127,11 +127,12 @@ struct Observations {
   float* key_mass = nullptr;  ///< [B, Hq, Nk] sum over rows [mass_row_begin, mass_row_end) of the weight of each key
   std::int64_t mass_row_begin = 0;
   std::int64_t mass_row_end = INT64_MAX;  ///< clipped to Nq
-  /// Running mass, over all rows of a generation: 16 sums a key, [B, Hq, Nk, 16], 0 before the first row. A call adds
-  /// its rows to them, and key_mass then says what they come to after the last row: row by row gives the bits of all at
-  /// once.
+  /// Running mass of a generation: 16 sums a key, [B, Hq, 16, mass_sums_keys], all 0 before the first row. A call adds
+  /// its rows to them, and key_mass then says what they come to after its last row. Row by row gives the bits of all
+  /// rows at once.
   float* mass_sums = nullptr;
-  float mass_decay = 1;  ///< in (0, 1]: with each row (each position) what was there counts this much
+  std::int64_t mass_sums_keys = 0;  ///< room, at least Nk
+  float mass_decay = 1;             ///< in (0, 1]: what a row adds counts this much less with each position after it
 
   std::span<const std::int32_t> segment_of_key =
       {};                         ///< [Nk] or, with one row a sequence, [B * Nk]: segment of each key, -1 = none

@@ -42,7 +42,7 @@ struct BlockMask {
 struct RelativeBias {
   std::span<const float> table = {};  ///< [buckets, Hq]; empty: none
   std::int64_t buckets = 32;          ///< 2 to 4096; with `bidirectional` even, at least 4
-  std::int64_t max_distance = 128;    ///< above the buckets of one distance each; at most 2^20
+  std::int64_t max_distance = 128;    ///< above the buckets of one distance each; at most 2^16
   bool bidirectional = true;          ///< half of the buckets for keys after the query; otherwise those share bucket 0
 
   explicit operator bool() const { return !table.empty(); }

@@ -24,10 +24,10 @@ enum class DType : std::uint8_t {
   f64,
   i64,
   u64,
-  i8_row,  ///< packed row of the last axis: an f32 scale, then one i8 an element; value = scale * i8
+  i8_row,  ///< packed row of the last axis: an f32 scale, then one i8 an element; value = float(i8) * scale
   q4_1,    ///< packed blocks of 32 along the last axis (the last one padded), 20 bytes each: an f16 scale, an f16
-         ///< minimum, then 16 bytes whose low halves are elements 0-15 and whose high halves 16-31; value = scale * q +
-         ///< minimum
+           ///< minimum, then 16 bytes whose low halves are elements 0-15 and whose high halves 16-31; value =
+           ///< fma(q, scale, minimum)
 };
 
 /// Whether the type packs a whole row of the last axis; such types are for keys and values alone.

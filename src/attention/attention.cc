@@ -1,7 +1,9 @@
 #include "sightline/attention.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "sightline/error.h"
@@ -26,33 +28,30 @@ struct KeyPartitions {
   std::vector<SegmentParts> segments, bins;
 
   KeyPartitions(const Geometry& g, const Observations& see) {
-    const auto all_bins = column_bins(see.overview != nullptr ? g.keys : 0, see.overview_cols);
-    const bool per_sequence = static_cast<std::int64_t>(see.segment_of_key.size()) != g.keys;
-    for (std::int64_t batch = 0; batch < g.batch; ++batch) {
-      const std::int64_t count = g.sequences[batch].key_count, position = g.sequences[batch].key_position;
+    const bool shared = static_cast<std::int64_t>(see.segment_of_key.size()) == g.keys && !g.packed_keys;
+    for (std::size_t s = 0; s < g.sequences.size(); ++s) {
+      const SequencePlan& plan = g.sequences[s];
       if (see.segment_mass != nullptr) {
-        segments.emplace_back(see.segment_of_key.subspan(per_sequence ? batch * g.keys : 0, count), position);
+        const std::int64_t first = shared ? 0 : g.packed_keys ? plan.key_begin : static_cast<std::int64_t>(s) * g.keys;
+        segments.emplace_back(see.segment_of_key.subspan(first, plan.key_count), plan.key_position);
       }
-      if (see.overview != nullptr) bins.emplace_back(std::span(all_bins).first(count), position);
+      if (see.overview != nullptr) {
+        const auto bin_of_key = column_bins(plan.keys, see.overview_cols);
+        bins.emplace_back(std::span(bin_of_key).first(plan.key_count), plan.key_position);
+      }
     }
   }
 };
 
-// The observations of one head, from those of all.
-HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Observations& see,
-                     const KeyPartitions& partitions, std::int64_t batch, std::int64_t head) {
-  const std::int64_t plane = batch * g.query_heads + head, row = plane * g.queries;
-  HeadSight s;
-  if (out) {
-    s.out = {static_cast<float*>(out.data) + batch * out.strides[0] + head * out.strides[1], out.strides[2],
-             out.strides[3]};
-  }
+void see_rows(const Observations& see, std::int64_t row, HeadSight& s) {
   s.row_max = moved(see.row_max, row);
   s.row_sum = moved(see.row_sum, row);
   s.lse = moved(see.lse, row);
   s.entropy = moved(see.entropy, row);
   s.position = moved(see.position, row);
   s.distance = moved(see.distance, row);
+  s.sink_weight = moved(see.sink_weight, row);
+  s.entropy_with_sink = moved(see.entropy_with_sink, row);
   s.top_k = see.topk_index != nullptr || see.topk_weight != nullptr ? see.top_k : 0;
   s.topk_index = moved(see.topk_index, row * see.top_k);
   s.topk_weight = moved(see.topk_weight, row * see.top_k);
@@ -60,28 +59,115 @@ HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Obse
   s.offset_mass = moved(see.offset_mass, row * static_cast<std::int64_t>(see.offsets.size()));
   s.segments = see.segment_mass != nullptr ? see.segments : 0;
   s.segment_mass = moved(see.segment_mass, row * see.segments);
-  if (s.segments > 0) s.segment_parts = &partitions.segments[batch];
-  s.key_mass = moved(see.key_mass, plane * g.keys);
-  s.mass_row_begin = see.mass_row_begin;
-  s.mass_row_end = std::min(see.mass_row_end, g.queries);
+}
+
+HeadOutput output_of(const Geometry& g, const MutableTensorView& out, std::size_t sequence, std::int64_t head) {
+  if (!out) return {};
+  const SequencePlan& s = g.sequences[sequence];
+  const std::int64_t elements = s.batch * out.strides[0] + head * out.strides[1] + s.row_begin * out.strides[2];
+  return {static_cast<std::byte*>(out.data) + elements * static_cast<std::int64_t>(dtype_size(out.dtype)), out.dtype,
+          out.strides[1], out.strides[2], out.shape[3] == 1 ? 1 : out.strides[3]};
+}
+
+// The observations of heads from `head` on, from those of all.
+HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Observations& see,
+                     const KeyPartitions& partitions, std::size_t sequence, std::int64_t head) {
+  const std::int64_t key = g.first_key(sequence, head);
+  HeadSight s;
+  s.row_stride = g.queries;
+  s.key_stride = g.keys;
+  s.keys = g.sequences[sequence].keys;
+  s.out = output_of(g, out, sequence, head);
+  see_rows(see, g.first_row(sequence, head), s);
+  if (s.segments > 0) s.segment_parts = &partitions.segments[sequence];
+  s.measure = see.measure;
+  s.key_mass = moved(see.key_mass, key);
+  // Chosen rows are those of the tensor.
+  const std::int64_t first = g.sequences[sequence].row_begin, rows = g.sequences[sequence].rows;
+  s.mass_row_begin = std::clamp<std::int64_t>(see.mass_row_begin - first, 0, rows);
+  s.mass_row_end = std::clamp<std::int64_t>(see.mass_row_end - first, 0, rows);
+  if (see.mass_sums != nullptr) {
+    const std::int64_t plane = (g.packed_keys ? 0 : static_cast<std::int64_t>(sequence)) * g.query_heads + head;
+    s.mass_sums = see.mass_sums + plane * kChains * see.mass_sums_keys + g.sequences[sequence].key_begin;
+    s.mass_sums_keys = see.mass_sums_keys;
+  }
+  s.mass_decay = see.mass_decay;
   if (see.overview != nullptr) {
     s.overview_rows = see.overview_rows;
     s.overview_cols = see.overview_cols;
-    s.bin_parts = &partitions.bins[batch];
+    s.bin_parts = &partitions.bins[sequence];
+    const std::int64_t plane = static_cast<std::int64_t>(sequence) * g.query_heads + head;
     s.overview = see.overview + plane * see.overview_rows * see.overview_cols;
   }
   return s;
 }
 
+std::vector<HeadTask> tasks_of(const AttentionProblem& problem, const Geometry& g, const ProblemTables& tables,
+                               const MutableTensorView& out, const Observations& see, const KeyPartitions& partitions) {
+  std::vector<HeadTask> tasks;
+  tasks.reserve(g.sequences.size() * static_cast<std::size_t>(g.query_heads));
+  for (std::size_t sequence = 0; sequence < g.sequences.size(); ++sequence) {
+    const std::int64_t heads = stacks_rows(g.sequences[sequence].rows) ? g.group() : 1;
+    for (std::int64_t head = 0; head < g.query_heads; head += heads) {
+      tasks.push_back({head_problem(problem, g, tables, sequence, head, heads),
+                       head_sight(g, out, see, partitions, sequence, head)});
+    }
+  }
+  return tasks;
+}
+
+// The sequence that a row of the tensor belongs to.
+std::size_t sequence_of_row(const Geometry& g, std::int64_t batch, std::int64_t row) {
+  if (!g.packed_queries) return static_cast<std::size_t>(batch);
+  const auto after = std::upper_bound(g.sequences.begin(), g.sequences.end(), row,
+                                      [](std::int64_t r, const SequencePlan& s) { return r < s.row_begin; });
+  return static_cast<std::size_t>(after - g.sequences.begin()) - 1;
+}
+
+// Rows [range.row_begin, row_end) of the tensor, all of one sequence; keys of other sequences are hidden.
+void write_sequence_tile(const AttentionProblem& problem, const Geometry& g, const ProblemTables& tables,
+                         const RowState& state, const TileRange& range, std::size_t sequence, Stage stage, float* out,
+                         std::int64_t out_stride) {
+  const SequencePlan& s = g.sequences[sequence];
+  TileRange own = range;
+  own.row_begin -= s.row_begin;
+  own.row_end -= s.row_begin;
+  own.key_begin = std::clamp<std::int64_t>(range.key_begin - s.key_begin, 0, s.keys);
+  own.key_end = std::clamp<std::int64_t>(range.key_end - s.key_begin, 0, s.keys);
+  const std::int64_t skipped = own.key_begin + s.key_begin - range.key_begin;
+  if (own.key_end - own.key_begin < range.key_end - range.key_begin) {
+    const float hidden = stage == Stage::weights ? 0 : -std::numeric_limits<float>::infinity();
+    for (std::int64_t row = 0; row < own.row_end - own.row_begin; ++row) {
+      std::fill_n(out + row * out_stride, range.key_end - range.key_begin, hidden);
+    }
+  }
+  if (own.key_begin >= own.key_end) return;
+  const std::int64_t row = g.first_row(sequence, range.head);
+  map_tile(head_problem(problem, g, tables, sequence, range.head, 1), {moved(state.max, row), moved(state.sum, row)},
+           own, stage, out + skipped, out_stride);
+}
+
+void write_tile_of(const AttentionProblem& problem, const Geometry& g, const ProblemTables& tables,
+                   const RowState& state, const TileRange& range, Stage stage, float* out) {
+  const std::int64_t stride = range.key_end - range.key_begin;
+  for (TileRange part = range; part.row_begin < range.row_end; part.row_begin = part.row_end) {
+    const std::size_t sequence = sequence_of_row(g, range.batch, part.row_begin);
+    const SequencePlan& s = g.sequences[sequence];
+    part.row_end = std::min(range.row_end, s.row_begin + s.rows);
+    write_sequence_tile(problem, g, tables, state, part, sequence, stage,
+                        out + (part.row_begin - range.row_begin) * stride, stride);
+  }
+}
+
 // Chosen rows are tiles of one row: the same bits, and no strip of their own.
-void write_rows(const AttentionProblem& problem, const Geometry& g, const Observations& see, int threads) {
+void write_rows(const AttentionProblem& problem, const Geometry& g, const ProblemTables& tables,
+                const Observations& see, int threads) {
   const auto chosen = static_cast<std::int64_t>(see.rows.size());
   cpu::parallel_for(g.batch * g.query_heads * chosen, threads, [&](std::int64_t index) {
     const std::int64_t plane = index / chosen, row = see.rows[index % chosen];
-    const std::int64_t batch = plane / g.query_heads, head = plane % g.query_heads;
-    const RowState state{see.row_max + plane * g.queries, see.row_sum + plane * g.queries};
-    const TileRange range{batch, head, row, row + 1, 0, g.keys};
-    map_tile(head_problem(problem, g, batch, head), state, range, Stage::weights, see.row_weights + index * g.keys);
+    const TileRange range{plane / g.query_heads, plane % g.query_heads, row, row + 1, 0, g.keys};
+    write_tile_of(problem, g, tables, {see.row_max, see.row_sum}, range, Stage::weights,
+                  see.row_weights + index * g.keys);
   });
 }
 
@@ -116,16 +202,10 @@ void run_pass(const AttentionProblem& problem, const MutableTensorView& out, con
   if (rows && see.row_max == nullptr) see.row_max = own_max.data();
   if (rows && see.row_sum == nullptr) see.row_sum = own_sum.data();
 
+  const ProblemTables tables(problem, g);
   const KeyPartitions partitions(g, see);
-  std::vector<HeadTask> heads;
-  heads.reserve(static_cast<std::size_t>(g.batch * g.query_heads));
-  for (std::int64_t batch = 0; batch < g.batch; ++batch) {
-    for (std::int64_t head = 0; head < g.query_heads; ++head) {
-      heads.push_back({head_problem(problem, g, batch, head), head_sight(g, out, see, partitions, batch, head)});
-    }
-  }
-  run_heads(heads, g.keys, options.threads);
-  if (rows) write_rows(problem, g, see, options.threads);
+  run_tasks(tasks_of(problem, g, tables, out, see, partitions), options.threads);
+  if (rows) write_rows(problem, g, tables, see, options.threads);
 }
 
 void write_tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage,
@@ -136,9 +216,7 @@ void write_tile(const AttentionProblem& problem, const RowState& state, const Ti
   if (stage == Stage::weights && (state.max == nullptr || state.sum == nullptr)) {
     throw BadArgument("a tile of weights needs the row state of the pass (row_max and row_sum)");
   }
-  const std::int64_t row = (range.batch * g.query_heads + range.head) * g.queries;
-  map_tile(head_problem(problem, g, range.batch, range.head), {moved(state.max, row), moved(state.sum, row)}, range,
-           stage, out);
+  write_tile_of(problem, g, ProblemTables(problem, g), state, range, stage, out);
 }
 
 }  // namespace

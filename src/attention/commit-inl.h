@@ -13,28 +13,23 @@
 #include <limits>
 
 #include "src/attention/kernel.h"
+#include "src/attention/row_sums.h"
 #include "src/attention/tile_pass-inl.h"
-#include "src/observe/chain_fold.h"
 #include "src/observe/row_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
+// Rows that lie one after the other in one head, added 16 at a time.
 class TileCommit {
  public:
   TileCommit(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
              RowSums& sums)
-      : head_(head),
-        sight_(sight),
-        tile_(tile),
-        lanes_(tile.lanes),
-        work_(workspace),
-        sums_(sums),
-        state_(state_in(workspace.state_total)) {}
+      : head_(head), sight_(sight), tile_(tile), lanes_(tile.lanes), work_(workspace), sums_(sums) {}
 
   void run() {
-    if (sight_.key_mass != nullptr) add_mass();
+    if (sight_.wants_mass()) add_mass();
     if (sight_.overview != nullptr) add_overview();
   }
 
@@ -48,29 +43,51 @@ class TileCommit {
   void add_mass() {
     alignas(64) float inverse[kTileRows], factors[kTileRows];
     bool finite = true;
-    for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
-      store(inverse_sum(load(state_.l + lane)), inverse + lane);
-    }
     for (int lane = 0; lane < lanes_; ++lane) {
+      inverse[lane] = work_.lane_array(TileWorkspace::kInverse)[lane];
       const bool is_nan = std::isnan(inverse[lane]);
-      if (counts(lane) && is_nan) spoil(tile_.first + lane);
       if (!counts(lane) || is_nan) inverse[lane] = 0;
       finite &= !is_nan;
     }
-    for (std::size_t b = 0; b < work_.strip.blocks.size(); ++b) {
-      const TileBlock& block = work_.strip.blocks[b];
-      float* weights = work_.strip.weights.data() + (b * kBlockKeys * kTileRows) + block.begin * lanes_;
-      set_factors(work_.strip.running_max.data() + b * kTileRows, inverse, factors);
-      if (!finite) clear_unused(weights, block.end - block.begin, inverse, lanes_);
-      add_rows(weights, block.end - block.begin, factors, lanes_,
-               sums_.mass.data() + (block.first_key + block.begin) * kChains);
+    const std::size_t blocks = work_.strip.blocks.size();
+    for (std::size_t b = 0; b < blocks && !finite; ++b) {
+      clear_unused(work_.strip_weights(b), kBlockKeys, inverse, lanes_);
+    }
+    // What decays is added 16 rows at a time, for between two rows of a chain all keys decay, seen or not.
+    const int step = sight_.mass_decay == 1 ? lanes_ : kChains;
+    for (int lane = 0; lane < lanes_; lane += step) {
+      if (sight_.mass_decay != 1) decay(lane);
+      for (std::size_t b = 0; b < blocks; ++b) {
+        const TileBlock& block = work_.strip.blocks[b];
+        set_factors(work_.strip_max(b), inverse, factors);
+        add_rows(work_.strip_weights(b) + block.begin * lanes_ + lane, block.end - block.begin, lanes_, factors + lane,
+                 step, sums_.mass.data() + (block.first_key + block.begin) * kChains);
+      }
+    }
+    for (int lane = tile_.live_begin; lane < tile_.live_end && !finite; ++lane) {
+      if (counts(lane) && std::isnan(work_.lane_array(TileWorkspace::kInverse)[lane])) spoil(tile_.first + lane);
+    }
+  }
+
+  // By the 16 positions since the chains' last rows.
+  void decay(int first_lane) const {
+    alignas(64) float factors[kChains];
+    const float past = sightline::power(sight_.mass_decay, kChains);
+    for (int r = 0; r < kChains; ++r) {
+      const int lane = first_lane + r;
+      factors[r] = lane >= tile_.live_begin && lane < tile_.live_end ? past : 1.0f;
+    }
+    float* chains = sums_.mass.data();
+    for (std::int64_t key = 0; key < sight_.keys; ++key, chains += kChains) {
+      for (std::size_t r = 0; r < kChains; r += kLanes) store(hn::Mul(load(chains + r), load(factors + r)), chains + r);
     }
   }
 
   // What turns a block's weights into final ones: exp(running max - final max) / l.
   void set_factors(const float* running_max, const float* inverse, float* factors) const {
+    const float* max = work_.lane_array(TileWorkspace::kFinalMax);
     for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
-      const F moved = exp2_nonpositive(exponent(load(running_max + lane), load(state_.m + lane)));
+      const F moved = exp2_nonpositive(exponent(load(running_max + lane), load(max + lane)));
       const F scale = load(inverse + lane);
       store(hn::IfThenZeroElse(hn::Eq(scale, hn::Zero(kF32)), hn::Mul(moved, scale)), factors + lane);
     }
@@ -78,10 +95,9 @@ class TileCommit {
 
   // A row of NaN makes NaN of the mass of the keys that it saw, and of no other.
   void spoil(std::int64_t row) {
-    const std::int64_t position = head_.query_position + row;
-    const std::int64_t chain = ((position % kChains) + kChains) % kChains;
+    const int chain = chain_of_row(head_, row);
     for (std::int64_t key = 0; key < head_.keys; ++key) {
-      if (head_.visible(row, key)) sums_.mass[key * kChains + chain] = std::numeric_limits<float>::quiet_NaN();
+      if (head_.visible(0, row, key)) sums_.mass[key * kChains + chain] = std::numeric_limits<float>::quiet_NaN();
     }
   }
 
@@ -97,7 +113,7 @@ class TileCommit {
         alignas(64) float values[kTileRows];
         std::copy_n(work_.bin_total.data() + column * lanes_, lanes_, values);
         clear_unused(values, 1, factors, lanes_);
-        add_rows(values, 1, factors, lanes_, sums_.overview.data() + column * kChains);
+        add_rows(values, 1, lanes_, factors, lanes_, sums_.overview.data() + column * kChains);
       }
       const std::int64_t next = tile_.first + lane;
       if (next == head_.rows || row_bin(next) != bin) close_bin(bin);
@@ -106,8 +122,7 @@ class TileCommit {
 
   // Rows ascend, so that one bin's sums are enough.
   void close_bin(std::int64_t bin) {
-    const std::int64_t bins = sight_.overview_rows;
-    const auto count = static_cast<float>((bin + 1) * head_.rows / bins - bin * head_.rows / bins);
+    const auto count = static_cast<float>(rows_of_bin(sight_, head_.rows, bin));
     for (std::int64_t column = 0; column < sight_.overview_cols; ++column) {
       float* chains = sums_.overview.data() + column * kChains;
       sight_.overview[bin * sight_.overview_cols + column] = sightline::fold_chains(chains) / count;
@@ -121,7 +136,6 @@ class TileCommit {
   const int lanes_;
   TileWorkspace& work_;
   RowSums& sums_;
-  const SoftmaxState state_;
 };
 
 }  // namespace HWY_NAMESPACE

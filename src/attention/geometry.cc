@@ -1,15 +1,16 @@
 #include "src/attention/geometry.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "sightline/error.h"
+#include "src/attention/relative_table.h"
 #include "src/observe/top_capacity.h"
 
 namespace sightline {
 namespace {
 
-constexpr std::int64_t kMaxWidth = 1024;
 // Key indexes are reported as int32; far below its end, so that no sum of positions overflows on the way.
 constexpr std::int64_t kMaxKeys = std::int64_t{1} << 30;
 // Heads of all sequences together: some 400 bytes are kept for each, rows or not.
@@ -38,7 +39,18 @@ void check_tensor(const TensorView& tensor, const char* name) {
     require(size >= 0, std::string(name) + " has a negative size: " + shape_text(tensor.shape));
   }
   require(tensor || !has_elements(tensor.shape), std::string(name) + " has no data");
-  refuse(tensor.dtype != DType::f32, (std::string(name) + " in " + dtype_name(tensor.dtype)).c_str());
+}
+
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
+
+void check_types(const AttentionProblem& p) {
+  refuse(!is_float(p.q.dtype), (std::string("q in ") + dtype_name(p.q.dtype)).c_str());
+  refuse(!is_float(p.k.dtype) && !is_packed(p.k.dtype), (std::string("k in ") + dtype_name(p.k.dtype)).c_str());
+  refuse(!is_float(p.v.dtype) && !is_packed(p.v.dtype), (std::string("v in ") + dtype_name(p.v.dtype)).c_str());
+  const auto flags = [](const TensorView& t) { return !t || t.dtype == DType::boolean || t.dtype == DType::u8; };
+  refuse(!flags(p.mask), "a mask that is not boolean");
+  refuse(!flags(p.keep), "a keep mask that is not boolean");
+  refuse(p.bias && !is_float(p.bias.dtype), "a bias that is not f32, f16 or bf16");
 }
 
 void check_broadcast(const TensorView& tensor, const char* name, const Geometry& g) {
@@ -71,44 +83,153 @@ void check_sizes(const AttentionProblem& p) {
           mismatch("more than 2^24 heads"));
 }
 
-void refuse_unsupported(const AttentionProblem& p) {
-  refuse(p.window_left >= 0 || p.window_right >= 0, "sliding window");
-  refuse(p.softcap != 0, "softcap");
-  refuse(!p.alibi_slopes.empty(), "ALiBi");
-  refuse(!p.sinks.empty(), "attention sinks");
-  refuse(static_cast<bool>(p.pages), "pages");
-  refuse(static_cast<bool>(p.relative_bias), "relative bias");
-  refuse(!p.head_scale.empty(), "head_scale");
-  refuse(!p.cuts.empty(), "cuts");
-  refuse(static_cast<bool>(p.block_mask), "block mask");
-  refuse(!p.tree_parents.empty(), "tree mask");
-  refuse(p.score_function != nullptr, "score function");
-  refuse(p.mask_function != nullptr, "mask function");
-  refuse(static_cast<bool>(p.keep), "dropout");
-  refuse(!p.cu_seqlens_q.empty() || !p.cu_seqlens_k.empty(), "packed sequences");
-  refuse(p.mask && p.mask.dtype != DType::boolean && p.mask.dtype != DType::u8, "a mask that is not boolean");
-  refuse(p.bias && p.bias.dtype != DType::f32, "a bias that is not f32");
+void check_per_head(std::span<const float> values, const char* name, const Geometry& g) {
+  require(values.empty() || static_cast<std::int64_t>(values.size()) == g.query_heads,
+          std::string(name) + " must be empty or one for each query head");
 }
 
-SequencePlan plan_sequence(const AttentionProblem& p, const Geometry& g, const SequenceSpan& span) {
-  require(span.key_count >= -1 && span.key_count <= g.keys,
-          "key_count " + std::to_string(span.key_count) + " is outside 0.." + std::to_string(g.keys));
+void check_window(std::int64_t window, const char* name) {
+  require(window >= -1 && window <= 2 * kMaxKeys, std::string(name) + " must be -1 (unbounded) or 0 to 2^31");
+}
+
+void check_relative_bias(const RelativeBias& bias, const Geometry& g) {
+  if (!bias) return;
+  const std::int64_t side = bias.bidirectional ? bias.buckets / 2 : bias.buckets;
+  require(bias.buckets >= (bias.bidirectional ? 4 : 2) && bias.buckets <= 4096 &&
+              (!bias.bidirectional || bias.buckets % 2 == 0),
+          "relative_bias has " + std::to_string(bias.buckets) +
+              " buckets; 2 to 4096 are possible, in both directions an "
+              "even number from 4");
+  require(bias.max_distance > side / 2 && bias.max_distance <= RelativeTable::kMaxDistance,
+          "relative_bias has max_distance " + std::to_string(bias.max_distance) + "; it must be above " +
+              std::to_string(side / 2) + " and at most 65536");
+  require(static_cast<std::int64_t>(bias.table.size()) == bias.buckets * g.query_heads,
+          "relative_bias.table must be [buckets, query heads]");
+}
+
+void check_block_rows(const BlockMask& mask, std::int64_t rows, std::int64_t keys) {
+  const std::int64_t columns = (keys + BlockMask::kBlock - 1) / BlockMask::kBlock;
+  const auto blocks = static_cast<std::int64_t>(mask.bits.size()) / BlockMask::kBlock;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t begin = mask.row_begin[row], end = mask.row_begin[row + 1];
+    require(begin >= 0 && begin <= end && end <= static_cast<std::int64_t>(mask.entries.size()),
+            "block_mask.row_begin must ascend from 0 to the number of entries");
+    for (std::int64_t i = begin; i < end; ++i) {
+      const BlockMask::Entry& entry = mask.entries[i];
+      require(entry.column >= 0 && entry.column < columns && (i == begin || entry.column > mask.entries[i - 1].column),
+              "block_mask.entries[" + std::to_string(i) + "].column must ascend within its row, below " +
+                  std::to_string(columns));
+      require(entry.bits >= -1 && entry.bits < blocks,
+              "block_mask.entries[" + std::to_string(i) + "].bits is outside -1.." + std::to_string(blocks - 1));
+    }
+  }
+}
+
+void check_block_mask(const BlockMask& mask, const Geometry& g) {
+  if (!mask) return;
+  refuse(g.packed_queries || g.packed_keys, "a block mask with packed sequences");
+  require((mask.batch == 1 || mask.batch == g.batch) && (mask.heads == 1 || mask.heads == g.query_heads),
+          "block_mask has planes that do not broadcast to the batch and heads");
+  const std::int64_t rows = mask.batch * mask.heads * ((g.queries + BlockMask::kBlock - 1) / BlockMask::kBlock);
+  require(static_cast<std::int64_t>(mask.row_begin.size()) == rows + 1,
+          "block_mask.row_begin must hold " + std::to_string(rows + 1) + " numbers");
+  check_block_rows(mask, rows, g.keys);
+}
+
+void check_tree(const AttentionProblem& p, const Geometry& g) {
+  if (p.tree_parents.empty()) return;
+  refuse(g.packed_queries || g.packed_keys, "a tree mask with packed sequences");
+  const auto count = static_cast<std::int64_t>(p.tree_parents.size());
+  require(count == g.queries || count == g.batch * g.queries, "tree_parents must hold a parent for each query");
+  for (const SequencePlan& s : g.sequences) {
+    require(s.key_count >= g.queries, "a tree mask needs the keys of its queries among the keys in use");
+  }
+  for (const SequenceSpan& span : p.sequences) {
+    require(!span.query_position, "a tree mask and query_position exclude each other");
+  }
+  require(p.alignment == Alignment::bottom_right, "a tree mask needs the bottom_right alignment");
+}
+
+void check_pages(const AttentionProblem& p, const Geometry& g) {
+  if (!p.pages) return;
+  const PageTable& pages = p.pages;
+  require(pages.page_size >= 1 && pages.page_size <= kMaxKeys, "pages.page_size must be 1 to 2^30");
+  require(p.cu_seqlens_k.empty(), "keys in pages have their lengths in sequences, not in cu_seqlens_k");
+  for (std::size_t s = 0; s < g.sequences.size(); ++s) {
+    const std::int64_t used = (g.sequences[s].key_count + pages.page_size - 1) / pages.page_size;
+    require(used <= pages.table_stride, "sequence " + std::to_string(s) + " needs " + std::to_string(used) +
+                                            " pages, more than pages.table_stride");
+    const std::int32_t* table = pages.table + static_cast<std::int64_t>(s) * pages.table_stride;
+    for (std::int64_t i = 0; i < used; ++i) {
+      require(table[i] >= 0 && table[i] < pages.page_count, "pages.table names page " + std::to_string(table[i]) +
+                                                                ", outside 0.." + std::to_string(pages.page_count - 1));
+    }
+  }
+}
+
+void check_terms(const AttentionProblem& p, const Geometry& g) {
+  check_window(p.window_left, "window_left");
+  check_window(p.window_right, "window_right");
+  require(p.softcap >= 0 && std::isfinite(p.softcap), "softcap must be 0 (none) or a positive number");
+  require(std::isfinite(p.keep_scale), "keep_scale must be finite");
+  check_per_head(p.alibi_slopes, "alibi_slopes", g);
+  check_per_head(p.sinks, "sinks", g);
+  check_per_head(p.head_scale, "head_scale", g);
+  check_relative_bias(p.relative_bias, g);
+  check_block_mask(p.block_mask, g);
+  check_tree(p, g);
+  check_pages(p, g);
+}
+
+// Lengths of packed sequences; `total`: rows of the tensor.
+void check_lengths(std::span<const std::int32_t> begins, std::int64_t total, const char* name) {
+  require(begins.size() >= 2 && begins.front() == 0 && begins.back() == total &&
+              std::is_sorted(begins.begin(), begins.end()),
+          std::string(name) + " must ascend from 0 to " + std::to_string(total));
+}
+
+// The sequences before positions are known.
+std::vector<SequencePlan> split_sequences(const AttentionProblem& p, const Geometry& g) {
+  if (!g.packed_queries) {
+    require(p.cu_seqlens_k.empty(), "cu_seqlens_k is given without cu_seqlens_q");
+    std::vector<SequencePlan> plans(static_cast<std::size_t>(g.batch));
+    for (std::int64_t b = 0; b < g.batch; ++b) plans[b] = {b, 0, g.queries, 0, g.keys};
+    return plans;
+  }
+  require(g.batch == 1, "packed sequences need a batch of 1");
+  check_lengths(p.cu_seqlens_q, g.queries, "cu_seqlens_q");
+  require(g.packed_keys || p.pages, "cu_seqlens_q is given without cu_seqlens_k or pages");
+  if (g.packed_keys) {
+    check_lengths(p.cu_seqlens_k, g.keys, "cu_seqlens_k");
+    require(p.cu_seqlens_k.size() == p.cu_seqlens_q.size(), "cu_seqlens_q and cu_seqlens_k differ in length");
+  }
+  std::vector<SequencePlan> plans(p.cu_seqlens_q.size() - 1);
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    plans[s] = {0, p.cu_seqlens_q[s], p.cu_seqlens_q[s + 1] - p.cu_seqlens_q[s], 0, g.keys};
+    if (!g.packed_keys) continue;
+    plans[s].key_begin = p.cu_seqlens_k[s];
+    plans[s].keys = p.cu_seqlens_k[s + 1] - p.cu_seqlens_k[s];
+  }
+  return plans;
+}
+
+void place_sequence(const AttentionProblem& p, const SequenceSpan& span, SequencePlan& plan) {
+  require(span.key_count >= -1 && span.key_count <= plan.keys,
+          "key_count " + std::to_string(span.key_count) + " is outside 0.." + std::to_string(plan.keys));
   require(span.key_position >= 0 && span.key_position <= kMaxKeys, "key_position must be 0 to 2^30");
-  SequencePlan plan;
-  plan.key_count = span.key_count < 0 ? g.keys : span.key_count;
+  plan.key_count = span.key_count < 0 ? plan.keys : span.key_count;
   plan.key_position = span.key_position;
-  const std::int64_t aligned = p.alignment == Alignment::top_left ? 0 : plan.key_count - g.queries;
+  const std::int64_t aligned = p.alignment == Alignment::top_left ? 0 : plan.key_count - plan.rows;
   plan.query_position = span.query_position.value_or(plan.key_position + aligned);
   require(plan.query_position >= -2 * kMaxKeys && plan.query_position <= 2 * kMaxKeys,
           "query_position is outside +-2^31");
-  return plan;
 }
 
 }  // namespace
 
 Geometry validate(const AttentionProblem& p) {
   check_sizes(p);
-  refuse_unsupported(p);
+  check_types(p);
   Geometry g;
   g.batch = p.q.shape[0];
   g.query_heads = p.q.shape[1];
@@ -121,11 +242,16 @@ Geometry validate(const AttentionProblem& p) {
   require(std::isfinite(g.scale), "scale must be finite");
   check_broadcast(p.mask, "mask", g);
   check_broadcast(p.bias, "bias", g);
-  require(p.sequences.empty() || static_cast<std::int64_t>(p.sequences.size()) == g.batch,
-          "sequences must be empty or one for each of the batch");
-  for (std::int64_t b = 0; b < g.batch; ++b) {
-    g.sequences.push_back(plan_sequence(p, g, p.sequences.empty() ? SequenceSpan{} : p.sequences[b]));
+  check_broadcast(p.keep, "keep", g);
+  g.packed_queries = !p.cu_seqlens_q.empty();
+  g.packed_keys = !p.cu_seqlens_k.empty();
+  g.sequences = split_sequences(p, g);
+  require(p.sequences.empty() || p.sequences.size() == g.sequences.size(),
+          "sequences must be empty or one for each sequence");
+  for (std::size_t s = 0; s < g.sequences.size(); ++s) {
+    place_sequence(p, p.sequences.empty() ? SequenceSpan{} : p.sequences[s], g.sequences[s]);
   }
+  check_terms(p, g);
   return g;
 }
 
@@ -133,7 +259,7 @@ void validate_output(const Geometry& g, const MutableTensorView& out) {
   if (!out) return;
   const std::array<std::int64_t, 4> expected = {g.batch, g.query_heads, g.queries, g.value_width};
   require(out.shape == expected, "out has shape " + shape_text(out.shape) + ", not " + shape_text(expected));
-  refuse(out.dtype != DType::f32, "out that is not f32");
+  refuse(!is_float(out.dtype), "out that is not f32, f16 or bf16");
   for (int axis = 0; axis < 4; ++axis) {
     require(out.strides[axis] != 0 || out.shape[axis] <= 1 || !has_elements(out.shape),
             "out has stride 0: its elements would share memory");
@@ -141,18 +267,18 @@ void validate_output(const Geometry& g, const MutableTensorView& out) {
 }
 
 void validate_observations(const Geometry& g, const Observations& see) {
-  refuse(see.measure != Measure::weight, "the measure value_weight");
-  refuse(see.sink_weight != nullptr || see.entropy_with_sink != nullptr, "the weight of sinks");
-  refuse(see.mass_sums != nullptr || see.mass_decay != 1, "running mass");
   const bool top = see.topk_index != nullptr || see.topk_weight != nullptr;
   require(!top || (see.top_k >= 1 && see.top_k <= kMaxTopKeys), "top_k must be 1 to 64");
   require(see.offset_mass == nullptr || !see.offsets.empty(), "offset_mass is asked for without offsets");
   require(see.key_mass == nullptr || (see.mass_row_begin >= 0 && see.mass_row_begin <= see.mass_row_end),
           "the row range of key_mass is upside down");
+  require(see.mass_decay > 0 && see.mass_decay <= 1, "mass_decay must be above 0 and at most 1");
+  require(see.mass_sums == nullptr || see.mass_sums_keys >= g.keys,
+          "mass_sums_keys must be at least the number of keys");
   if (see.segment_mass != nullptr) {
     require(see.segments >= 1, "segment_mass is asked for without segments");
     const auto count = static_cast<std::int64_t>(see.segment_of_key.size());
-    require(count == g.keys || count == g.batch * g.keys, "segment_of_key must hold a segment for each key");
+    require(count == g.keys || count == g.key_planes() * g.keys, "segment_of_key must hold a segment for each key");
     for (const std::int32_t segment : see.segment_of_key) {
       require(segment >= -1 && segment < see.segments,
               "segment_of_key holds " + std::to_string(segment) + ", outside -1.." + std::to_string(see.segments - 1));
@@ -160,8 +286,9 @@ void validate_observations(const Geometry& g, const Observations& see) {
   }
   if (see.overview != nullptr) {
     require(see.overview_rows >= 1 && see.overview_cols >= 1, "overview needs at least one row and column bin");
-    require(see.overview_rows <= std::max<std::int64_t>(g.queries, 1) &&
-                see.overview_cols <= std::max<std::int64_t>(g.keys, 1),
+    // A packed sequence may have fewer rows than bins: some then stay 0.
+    require(g.packed_queries || (see.overview_rows <= std::max<std::int64_t>(g.queries, 1) &&
+                                 see.overview_cols <= std::max<std::int64_t>(g.keys, 1)),
             "overview has more bins than rows or keys");
   }
   for (const std::int64_t row : see.rows) {

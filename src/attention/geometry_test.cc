@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -45,9 +46,7 @@ TEST(Geometry, FillsInDefaults) {
   EXPECT_EQ(g.width, 8);
   EXPECT_EQ(g.value_width, 6);
   EXPECT_EQ(g.scale, static_cast<float>(1 / std::sqrt(8.0)));
-  EXPECT_EQ(g.kv_head(0), 0);
-  EXPECT_EQ(g.kv_head(1), 0);
-  EXPECT_EQ(g.kv_head(2), 1);
+  EXPECT_EQ(g.group(), 2);
   ASSERT_EQ(g.sequences.size(), 2u);
   EXPECT_EQ(g.sequences[0].key_count, 5);
   EXPECT_EQ(g.sequences[0].query_position, 2);  // bottom right: the last query at the last key
@@ -64,17 +63,61 @@ TEST(Geometry, AlignsQueriesWithKeysInUse) {
 }
 
 TEST(Geometry, NamesWhatIsNotSupported) {
-  const float value = 1;
-  EXPECT_EQ(refusal([](Fixture& f) { f.problem.window_left = 3; }), "not supported: sliding window");
-  EXPECT_EQ(refusal([](Fixture& f) { f.problem.window_right = 0; }), "not supported: sliding window");
-  EXPECT_EQ(refusal([](Fixture& f) { f.problem.softcap = 30; }), "not supported: softcap");
-  EXPECT_EQ(refusal([&](Fixture& f) { f.problem.alibi_slopes = {&value, 1}; }), "not supported: ALiBi");
-  EXPECT_EQ(refusal([&](Fixture& f) { f.problem.sinks = {&value, 1}; }), "not supported: attention sinks");
-  EXPECT_EQ(refusal([](Fixture& f) { f.problem.k.dtype = DType::bf16; }), "not supported: k in BF16");
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.q.dtype = DType::i8_row; }), "not supported: q in I8_ROW");
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.k.dtype = DType::f64; }), "not supported: k in F64");
   EXPECT_EQ(refusal([](Fixture& f) {
               f.problem.mask = f.mask({1, 1, 1, 5}), f.problem.mask.dtype = DType::f32;
             }),
             "not supported: a mask that is not boolean");
+  EXPECT_EQ(refusal([](Fixture& f) {
+              f.problem.bias = f.mask({1, 1, 1, 5}), f.problem.bias.dtype = DType::i32;
+            }),
+            "not supported: a bias that is not f32, f16 or bf16");
+}
+
+TEST(Geometry, RefusesTermsThatDoNotFit) {
+  static const float values[4] = {};
+  static const std::int32_t parents[] = {-1, 0, 3};
+  static const std::int32_t table[] = {0, 7};
+  static const std::int64_t lines[] = {0, 2, 2};
+  static const BlockMask::Entry entries[] = {{0}, {0}};
+  const std::vector<std::pair<std::string, std::function<void(Fixture&)>>> faults = {
+      {"window_left", [](Fixture& f) { f.problem.window_left = -2; }},
+      {"softcap", [](Fixture& f) { f.problem.softcap = -1; }},
+      {"softcap", [](Fixture& f) { f.problem.softcap = NAN; }},
+      {"alibi_slopes",
+       [](Fixture& f) {
+         f.problem.alibi_slopes = {values, 3};
+       }},
+      {"sinks",
+       [](Fixture& f) {
+         f.problem.sinks = {values, 1};
+       }},
+      {"relative_bias",
+       [](Fixture& f) {
+         f.problem.relative_bias = {{values, 4}, 32, 128};
+       }},
+      {"relative_bias",
+       [](Fixture& f) {
+         f.problem.relative_bias = {{values, 4}, 1, 128};
+       }},
+      {"block_mask.row_begin",
+       [](Fixture& f) {
+         f.problem.block_mask = {1, 1, lines, {}, {}};
+       }},
+      {"block_mask.entries[1]",
+       [](Fixture& f) {
+         f.problem.block_mask = {1, 1, {lines, 2}, entries, {}};
+       }},
+      {"pages.table", [](Fixture& f) { f.problem.pages = {table, 1, 8, 0, 0, 0}; }},
+      {"pages.table_stride", [](Fixture& f) { f.problem.pages = {table, 1, 2, 8, 0, 0}; }},
+      {"cu_seqlens_k", [](Fixture& f) { f.problem.cu_seqlens_k = parents; }},
+      {"packed sequences need a batch of 1", [](Fixture& f) { f.problem.cu_seqlens_q = parents; }},
+      {"a tree mask", [](Fixture& f) { f.problem.tree_parents = parents, f.problem.alignment = Alignment::top_left; }},
+  };
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    EXPECT_NE(refusal(faults[i].second).find(faults[i].first), std::string::npos) << i << refusal(faults[i].second);
+  }
 }
 
 TEST(Geometry, RefusesShapesThatDoNotFit) {

@@ -3,8 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "src/attention/cut_set.h"
 #include "src/attention/geometry.h"
+#include "src/attention/relative_table.h"
+#include "src/attention/row_source.h"
+#include "src/attention/tree.h"
 #include "src/observe/tile_block.h"
 
 namespace sightline {
@@ -19,6 +25,18 @@ struct Matrix {
   explicit operator bool() const { return data != nullptr; }
 };
 
+/// A matrix of a type known at run time, one for each head; strides in elements.
+struct HeadMatrix {
+  const std::byte* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t head_stride = 0, row_stride = 0, column_stride = 0;
+
+  explicit operator bool() const { return data != nullptr; }
+  const std::byte* at(std::int64_t head, std::int64_t row, std::int64_t column) const;
+  bool flag(std::int64_t head, std::int64_t row, std::int64_t column) const;     // of booleans
+  float number(std::int64_t head, std::int64_t row, std::int64_t column) const;  // of f32, f16 and bf16
+};
+
 /// Keys [begin, end) of the tensor.
 struct KeyInterval {
   std::int64_t begin = 0, end = 0;
@@ -30,35 +48,74 @@ struct BlockRange {
   std::int64_t count() const { return end - begin; }
 };
 
-/// One query head of one sequence: everything that a tile of its rows reads.
+/// Query heads of one sequence that share a key/value head: everything that a tile of their rows reads. Heads are
+/// counted from the first of them.
 struct HeadProblem {
-  Matrix<const float> q;  // [rows, width]
-  Matrix<const float> k;  // [keys, width]
-  Matrix<const float> v;  // [keys, value_width]
+  std::int64_t heads = 1;
+  std::int64_t batch = 0, first_head = 0;  // of the tensors (packed: the sequence), as a caller's function is told
+  RowSource q;                             // of the first head
+  std::int64_t q_head_stride = 0;          // bytes
+  RowSource k, v;
   std::int64_t rows = 0, keys = 0, width = 0, value_width = 0;
-  float scale = 0;
+  float scale = 0, softcap = 0;
   bool causal = false;
+  std::int64_t window_left = -1, window_right = -1;
   std::int64_t key_position = 0, query_position = 0;
-  Matrix<const std::uint8_t> mask;  // [rows, keys] or null; strides 0 where broadcast
-  Matrix<const float> bias;         // as mask
+  HeadMatrix mask, bias, keep;  // [heads, rows, keys] or null; strides 0 where broadcast
+  float keep_scale = 1;
+  const float* alibi_slopes = nullptr;      // [heads] or null
+  const float* sinks = nullptr;             // [heads] or null
+  const float* head_scale = nullptr;        // [heads] or null
+  const RelativeTable* relative = nullptr;  // [heads] or null
+  const BlockMask* block_mask = nullptr;
+  std::int64_t block_mask_row = 0, block_mask_head_stride = 0;  // block rows: of the first head, from head to head
+  const CutSet* cuts = nullptr;
+  const Tree* tree = nullptr;
+  const ScoreFunction* score_function = nullptr;
+  const MaskFunction* mask_function = nullptr;
 
-  /// Keys that the row's position lets it see; mask and bias may hide more.
-  KeyInterval interval(std::int64_t row) const {
-    if (!causal) return {0, keys};
-    return {0, std::clamp<std::int64_t>(query_position + row - key_position + 1, 0, keys)};
+  /// Where a row stands in the sequence.
+  std::int64_t row_position(std::int64_t row) const {
+    return query_position + (tree != nullptr ? tree->depth(row) : row);
   }
+  /// Where a key stands, for windows and biases of distance.
+  std::int64_t position_of_key(std::int64_t key) const {
+    const std::int64_t node = key - (keys - rows);
+    return tree != nullptr && node >= 0 ? query_position + tree->depth(node) : key_position + key;
+  }
+  /// Keys that the row's position lets it see, ascending with the row at both ends but for trees; what follows may hide
+  /// more.
+  KeyInterval interval(std::int64_t row) const;
+  /// Of a row and a key of a problem with a tree.
+  bool in_tree(std::int64_t row, std::int64_t key) const;
   /// The blocks that hold keys, or some of them.
   BlockRange blocks() const { return blocks({0, keys}); }
   BlockRange blocks(KeyInterval of) const {
     if (of.begin >= of.end) return {};
     return {(key_position + of.begin) / kBlockKeys, (key_position + of.end - 1) / kBlockKeys + 1};
   }
-  bool additive() const { return mask || bias; }
-  bool visible(std::int64_t row, std::int64_t key) const;
+  /// Whether something else than position hides keys pair by pair, or is added pair by pair from memory.
+  bool additive() const { return mask || bias || block_mask != nullptr || cuts != nullptr || tree != nullptr; }
+  /// Whether scores are changed before they are masked.
+  bool reshapes_scores() const {
+    return softcap > 0 || alibi_slopes != nullptr || relative != nullptr || score_function != nullptr;
+  }
+  /// Whether the row of the head sees the key, for the rare places that go key by key.
+  bool visible(std::int64_t head, std::int64_t row, std::int64_t key) const;
 };
 
-HeadProblem head_problem(const AttentionProblem& problem, const Geometry& geometry, std::int64_t batch,
-                         std::int64_t head);
+/// What a problem's heads share that must be made before they run.
+struct ProblemTables {
+  std::vector<RelativeTable> relative;  // [query heads] or empty
+  std::vector<Tree> trees;              // one for all, or one a sequence
+  std::optional<CutSet> cuts;
+
+  ProblemTables(const AttentionProblem& problem, const Geometry& geometry);
+};
+
+/// `heads` query heads of a sequence from `head` on, all of one key/value head. `tables` must outlive the result.
+HeadProblem head_problem(const AttentionProblem& problem, const Geometry& geometry, const ProblemTables& tables,
+                         std::size_t sequence, std::int64_t head, std::int64_t heads);
 
 }  // namespace sightline
 

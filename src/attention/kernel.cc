@@ -6,26 +6,26 @@
 #include "src/attention/commit-inl.h"
 #include "src/attention/finish-inl.h"
 #include "src/attention/map_tile-inl.h"
+#include "src/attention/stacked_commit-inl.h"
 #include "src/attention/tile_pass-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// Calls use(mask) with the policy that the problem needs.
-template <class Use>
-void with_mask(const HeadProblem& head, int lanes, TileWorkspace& workspace, const Use& use) {
-  const IntervalMask interval{workspace.lane_array(TileWorkspace::kFirstSlot),
-                              workspace.lane_array(TileWorkspace::kEndSlot), lanes};
-  if (head.additive()) {
-    use(AdditiveMask{interval, workspace.additive.data()});
-  } else {
-    use(interval);
-  }
+void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace) {
+  TilePass(head, sight, tile, workspace).run();
+  TileFinish(head, sight, tile, workspace).run();
 }
 
-void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace) {
-  with_mask(head, tile.lanes, workspace, [&](const auto& mask) { TilePass(head, sight, tile, workspace, mask).run(); });
+void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, std::int64_t chunk,
+               TileWorkspace& workspace) {
+  TilePass(head, sight, tile, workspace).run_chunk(chunk);
+}
+
+void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
+                  std::span<TileWorkspace* const> chunks, TileWorkspace& workspace) {
+  TilePass(head, sight, tile, workspace).merge(chunks);
   TileFinish(head, sight, tile, workspace).run();
 }
 
@@ -34,13 +34,27 @@ void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows
   TileCommit(head, sight, tile, workspace, sums).run();
 }
 
-void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out) {
-  TileWorkspace workspace(head, HeadSight{});
+void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
+                    std::span<TileWorkspace* const> strips) {
+  StackedCommit(head, sight, tile, workspace, strips).run();
+}
+
+void measure_mass(const HeadProblem& head, float* mass) {
+  alignas(64) float row[kMaxWidth];
+  for (std::int64_t key = 0; key < head.keys; ++key) {
+    if (mass[key] == 0) continue;  // whatever lies in the value of a hidden key
+    widen(head.v, key, head.value_width, row);
+    mass[key] *= value_length(row, head.value_width);
+  }
+}
+
+void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out,
+              std::int64_t out_stride) {
+  TileWorkspace workspace(head, HeadSight{}, {});
   for (std::int64_t row = range.row_begin; row < range.row_end; row += kTileRows) {
     const int live = static_cast<int>(std::min<std::int64_t>(kTileRows, range.row_end - row));
     const TileRows tile{row, (live + kChains - 1) / kChains * kChains, 0, live};
-    with_mask(head, tile.lanes, workspace,
-              [&](const auto& mask) { MapTile(head, range, stage, workspace, mask).run(state, tile, out); });
+    MapTile(head, tile, range, stage, workspace).run(state, out + (row - range.row_begin) * out_stride, out_stride);
   }
 }
 
@@ -53,11 +67,25 @@ HWY_AFTER_NAMESPACE();
 namespace sightline {
 
 HWY_EXPORT(run_tile);
+HWY_EXPORT(run_chunk);
+HWY_EXPORT(merge_chunks);
 HWY_EXPORT(commit_tile);
+HWY_EXPORT(commit_stacked);
+HWY_EXPORT(measure_mass);
 HWY_EXPORT(map_tile);
 
 void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace) {
   HWY_DYNAMIC_DISPATCH(run_tile)(head, sight, tile, workspace);
+}
+
+void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, std::int64_t chunk,
+               TileWorkspace& workspace) {
+  HWY_DYNAMIC_DISPATCH(run_chunk)(head, sight, tile, chunk, workspace);
+}
+
+void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
+                  std::span<TileWorkspace* const> chunks, TileWorkspace& workspace) {
+  HWY_DYNAMIC_DISPATCH(merge_chunks)(head, sight, tile, chunks, workspace);
 }
 
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
@@ -65,8 +93,16 @@ void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows
   HWY_DYNAMIC_DISPATCH(commit_tile)(head, sight, tile, workspace, sums);
 }
 
-void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out) {
-  HWY_DYNAMIC_DISPATCH(map_tile)(head, state, range, stage, out);
+void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
+                    std::span<TileWorkspace* const> strips) {
+  HWY_DYNAMIC_DISPATCH(commit_stacked)(head, sight, tile, workspace, strips);
+}
+
+void measure_mass(const HeadProblem& head, float* mass) { HWY_DYNAMIC_DISPATCH(measure_mass)(head, mass); }
+
+void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out,
+              std::int64_t out_stride) {
+  HWY_DYNAMIC_DISPATCH(map_tile)(head, state, range, stage, out, out_stride);
 }
 
 }  // namespace sightline

@@ -1,30 +1,42 @@
 #ifndef SIGHTLINE_ATTENTION_KERNEL_H_
 #define SIGHTLINE_ATTENTION_KERNEL_H_
 
+#include <span>
+
 #include "src/attention/head_problem.h"
 #include "src/attention/head_sight.h"
+#include "src/attention/row_sums.h"
 #include "src/attention/tile_workspace.h"
-#include "src/tensor/aligned_buffer.h"
 
 namespace sightline {
 
-/// Sums over the rows of one head, in 16 sub-chains each; see observe/row_sums-inl.h.
-struct RowSums {
-  AlignedBuffer<float> mass;      // [keys, kChains]
-  AlignedBuffer<float> overview;  // [overview cols, kChains] of the bin of rows that the next row falls in
-};
-
 /// Runs the pass over one tile of rows and writes what is known from these rows alone. The workspace then holds what
-/// commit_tile() needs.
+/// commit_tile() and commit_stacked() need.
 void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace);
+
+/// Runs the pass over one chunk of the keys, number `chunk` of the sequence, and leaves its state in the workspace.
+void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, std::int64_t chunk,
+               TileWorkspace& workspace);
+
+/// As run_tile(), from the states of all chunks that hold keys, ascending.
+void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
+                  std::span<TileWorkspace* const> chunks, TileWorkspace& workspace);
 
 /// Adds the tile's rows to the head's sums. To be called for the tiles of a head in ascending order.
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
                  RowSums& sums);
 
-/// A block of the map at a stage. state: max and sum of the head's rows (Stage::weights alone). out: [rows, keys]
-/// dense.
-void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out);
+/// Writes the sums over the rows of a tile of stacked rows. strips: the workspaces that hold the weights of its blocks.
+void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
+                    std::span<TileWorkspace* const> strips);
+
+/// mass[key] *= ||v|| of the key, for the keys in use.
+void measure_mass(const HeadProblem& head, float* mass);
+
+/// A block of the map of one head at a stage. state: max and sum of the head's rows (Stage::weights alone). out: [rows,
+/// keys], rows out_stride apart.
+void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out,
+              std::int64_t out_stride);
 
 }  // namespace sightline
 

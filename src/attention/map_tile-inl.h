@@ -7,92 +7,95 @@
 #define SIGHTLINE_ATTENTION_MAP_TILE_INL_H_
 #endif
 
-#include "src/attention/softmax_state-inl.h"
+#include "src/attention/final_state-inl.h"
 #include "src/attention/tile_scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-template <class Mask>
 class MapTile {
  public:
-  MapTile(const HeadProblem& head, const TileRange& range, Stage stage, TileWorkspace& workspace, const Mask& mask)
-      : head_(head), range_(range), stage_(stage), work_(workspace), mask_(mask) {}
+  MapTile(const HeadProblem& head, const TileRows& tile, const TileRange& range, Stage stage, TileWorkspace& workspace)
+      : head_(head), tile_(tile), range_(range), stage_(stage), work_(workspace), scores_(head, tile, workspace) {}
 
-  void run(const RowState& state, const TileRows& tile, float* out) {
-    pack_queries(head_, tile, work_.queries.data());
-    float* m = work_.state.data();
-    float* inverse = m + kTileRows;
-    for (int lane = 0; lane < tile.lanes && stage_ == Stage::weights; ++lane) {
-      m[lane] = state.max[row_of_lane(tile, lane)];
-      inverse[lane] = state.sum[row_of_lane(tile, lane)];
-    }
-    for (int lane = 0; lane < tile.lanes; lane += static_cast<int>(kLanes)) {
-      if (stage_ == Stage::weights) store(inverse_sum(load(inverse + lane)), inverse + lane);
-    }
+  // state: of the head's rows. out: of the tile's first row.
+  void run(const RowState& state, float* out, std::int64_t out_stride) {
+    if (stage_ == Stage::weights) read_state(state);
     const BlockRange blocks = head_.blocks();
     const std::int64_t first = std::max(blocks.begin, (head_.key_position + range_.key_begin) / kBlockKeys);
     for (std::int64_t number = first; number < blocks.end; ++number) {
       const TileBlock block = block_at(head_, number);
       if (block.first_key + block.begin >= range_.key_end) break;
-      fill_block(tile, block, m, inverse);
-      write_block(tile, block, out);
+      fill_block(block);
+      write_block(block, out, out_stride);
     }
-    hide_rest(tile, out);
+    hide_rest(out, out_stride);
   }
 
  private:
-  void fill_block(const TileRows& tile, const TileBlock& block, const float* m, const float* inverse) {
-    float* scores = work_.scores.data();
-    const bool masked = stage_ == Stage::biased || stage_ == Stage::weights;
-    const Sees sees = masked ? mask_.prepare(head_, tile, block) : Sees::all;
-    if (sees == Sees::nothing) {
-      std::fill_n(scores, kBlockKeys * tile.lanes, -__builtin_inff());
-    } else {
-      raw_scores(head_, tile, block, work_);
+  void read_state(const RowState& state) {
+    float* max = work_.lane_array(TileWorkspace::kFinalMax);
+    float* inverse = work_.lane_array(TileWorkspace::kInverse);
+    alignas(64) float sinks[kTileRows];
+    sinks_of(head_, tile_, sinks);
+    for (int lane = 0; lane < tile_.lanes; ++lane) {
+      max[lane] = state.max[tile_.row(lane)];
+      inverse[lane] = state.sum[tile_.row(lane)];
     }
-    if (sees == Sees::part) {
-      mask_scores(mask_, block, tile.lanes, scores, work_.lane_array(TileWorkspace::kBlockMax));
-    }
-    if (stage_ != Stage::weights) return;
-    for (int i = block.begin * tile.lanes; i < block.end * tile.lanes; i += static_cast<int>(kLanes)) {
-      const int lane = i % tile.lanes;
-      store(final_weight(load(scores + i), load(m + lane), load(inverse + lane)), scores + i);
+    for (int lane = 0; lane < tile_.lanes; lane += static_cast<int>(kLanes)) {
+      const F m = load(max + lane), l = load(inverse + lane);
+      const FinalState last = head_.sinks == nullptr ? final_state(m, l) : final_state(m, l, load(sinks + lane));
+      store(last.max, max + lane);
+      store(last.inverse, inverse + lane);
     }
   }
 
-  void write_block(const TileRows& tile, const TileBlock& block, float* out) const {
+  void fill_block(const TileBlock& block) {
+    float* scores = work_.scores.data();
+    const bool masked = stage_ == Stage::biased || stage_ == Stage::weights;
+    const Sees sees = masked ? scores_.prepare(block) : Sees::all;
+    if (sees == Sees::nothing) {
+      std::fill_n(scores, kBlockKeys * tile_.lanes, -__builtin_inff());
+    } else {
+      scores_.compute(block, sees, masked ? Stage::biased : stage_);
+    }
+    if (stage_ != Stage::weights) return;
+    const float* max = work_.lane_array(TileWorkspace::kFinalMax);
+    const float* inverse = work_.lane_array(TileWorkspace::kInverse);
+    for (int i = block.begin * tile_.lanes; i < block.end * tile_.lanes; i += static_cast<int>(kLanes)) {
+      const int lane = i % tile_.lanes;
+      store(final_weight(load(scores + i), load(max + lane), load(inverse + lane)), scores + i);
+    }
+  }
+
+  void write_block(const TileBlock& block, float* out, std::int64_t out_stride) const {
     const std::int64_t from = std::max(range_.key_begin, block.first_key + block.begin);
     const std::int64_t to = std::min(range_.key_end, block.first_key + block.end);
-    for (int lane = tile.live_begin; lane < tile.live_end; ++lane) {
-      float* row = row_of(tile, lane, out);
+    for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
+      float* row = out + lane * out_stride;
       for (std::int64_t key = from; key < to; ++key) {
-        row[key - range_.key_begin] = work_.scores[(key - block.first_key) * tile.lanes + lane] + 0.0f;  // no -0
+        row[key - range_.key_begin] = work_.scores[(key - block.first_key) * tile_.lanes + lane] + 0.0f;  // no -0
       }
     }
   }
 
   // Keys of the tensor behind those in use are hidden.
-  void hide_rest(const TileRows& tile, float* out) const {
+  void hide_rest(float* out, std::int64_t out_stride) const {
     const float value = stage_ == Stage::weights ? 0.0f : -__builtin_inff();
-    for (int lane = tile.live_begin; lane < tile.live_end; ++lane) {
-      float* row = row_of(tile, lane, out);
+    for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
       for (std::int64_t key = std::max(range_.key_begin, head_.keys); key < range_.key_end; ++key) {
-        row[key - range_.key_begin] = value;
+        out[lane * out_stride + key - range_.key_begin] = value;
       }
     }
   }
 
-  float* row_of(const TileRows& tile, int lane, float* out) const {
-    return out + (tile.first + lane - range_.row_begin) * (range_.key_end - range_.key_begin);
-  }
-
   const HeadProblem& head_;
+  const TileRows& tile_;
   const TileRange& range_;
   const Stage stage_;
   TileWorkspace& work_;
-  const Mask& mask_;
+  TileScores scores_;
 };
 
 }  // namespace HWY_NAMESPACE

@@ -66,17 +66,18 @@ void mix_block(const float* const* values, std::int64_t columns, int begin, int 
   }
 }
 
-// The same sums where V is not finite and some rows do not see all keys: a hidden key performs no operation.
-// visible(slot, lane) gives a mask.
-template <class Visible>
-void mix_block_selectively(const float* const* values, std::int64_t columns, int begin, int end, const float* weights,
-                           const float* rescale, int lanes, float* out, const Visible& visible) {
+// The same sums where V is not finite and some rows do not see all keys: a hidden key performs no operation. shown:
+// [kBlockKeys, lanes], 0 where seen.
+inline void mix_block_selectively(const float* const* values, std::int64_t columns, int begin, int end,
+                                  const float* weights, const float* rescale, int lanes, const float* shown,
+                                  float* out) {
   for (std::int64_t column = 0; column < columns; ++column) {
     for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
       F sum = hn::Zero(kF32);
       for (int slot = begin; slot < end; ++slot) {
-        const F weight = load(weights + static_cast<std::ptrdiff_t>(slot) * lanes + lane);
-        sum = hn::IfThenElse(visible(slot, lane), fma(splat(values[slot][column]), weight, sum), sum);
+        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(slot) * lanes + lane;
+        const MaskF visible = hn::Eq(load(shown + at), hn::Zero(kF32));
+        sum = hn::IfThenElse(visible, fma(splat(values[slot][column]), load(weights + at), sum), sum);
       }
       float* at = out + column * lanes + lane;
       store(fma(load(at), load(rescale + lane), sum), at);

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "src/attention/kernel.h"
 #include "src/cpu/parallel.h"
-#include "src/observe/chain_fold.h"
 
 namespace sightline {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // Workspaces are as many as there are workers, and reused: the strip of a long row is megabytes of pages.
 class WorkspacePool {
  public:
-  explicit WorkspacePool(const HeadTask& model) : model_(model) {}
+  WorkspacePool(const HeadTask& model, const WorkspaceSize& size) : model_(model), size_(size) {}
 
   std::unique_ptr<TileWorkspace> take() {
     {
@@ -27,7 +27,7 @@ class WorkspacePool {
         return workspace;
       }
     }
-    return std::make_unique<TileWorkspace>(model_.problem, model_.sight);
+    return std::make_unique<TileWorkspace>(model_.problem, model_.sight, size_);
   }
   void give_back(std::unique_ptr<TileWorkspace> workspace) {
     const std::lock_guard lock(mutex_);
@@ -36,20 +36,39 @@ class WorkspacePool {
 
  private:
   const HeadTask& model_;
+  const WorkspaceSize size_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<TileWorkspace>> idle_;
 };
 
-// The tiles of a head: 48 rows each, the first beginning at a multiple of 16 in the sequence, so that a row's lane mod
-// 16 is its position mod 16.
-class HeadTiles {
+// The tiles of a task. Of one head: 48 rows each, the first beginning at a multiple of 16 in the sequence. Of stacked
+// heads: as many whole heads as have 16 rows together.
+class TaskTiles {
  public:
-  explicit HeadTiles(const HeadProblem& head)
-      : rows_(head.rows), lead_(((head.query_position % kChains) + kChains) % kChains) {}
+  explicit TaskTiles(const HeadProblem& head)
+      : rows_(head.rows),
+        heads_(head.heads),
+        stacked_(stacks_rows(head.rows)),
+        lead_(((head.query_position % kChains) + kChains) % kChains) {}
 
-  std::int64_t count() const { return rows_ == 0 ? 0 : (rows_ + lead_ + kTileRows - 1) / kTileRows; }
+  std::int64_t count() const {
+    if (rows_ == 0) return 0;
+    if (stacked_) return (heads_ + heads_per_tile() - 1) / heads_per_tile();
+    return (rows_ + lead_ + kTileRows - 1) / kTileRows;
+  }
 
-  TileRows at(std::int64_t index) const {
+  TileRows at(std::int64_t index) const { return stacked_ ? stacked_at(index) : rows_at(index); }
+
+ private:
+  std::int64_t heads_per_tile() const { return kMaxStackedRows / rows_; }
+
+  TileRows stacked_at(std::int64_t index) const {
+    const std::int64_t first = index * heads_per_tile();
+    const std::int64_t heads = std::min(heads_per_tile(), heads_ - first);
+    return {first * rows_, kChains, 0, static_cast<int>(heads * rows_), rows_};
+  }
+
+  TileRows rows_at(std::int64_t index) const {
     TileRows tile;
     tile.first = index * kTileRows - lead_;
     const std::int64_t left = std::min<std::int64_t>(rows_ - tile.first, kTileRows);
@@ -59,8 +78,9 @@ class HeadTiles {
     return tile;
   }
 
- private:
-  std::int64_t rows_, lead_;
+  std::int64_t rows_, heads_;
+  bool stacked_;
+  std::int64_t lead_;
 };
 
 // Lets the tiles of one head commit one after the other, in ascending order.
@@ -91,99 +111,204 @@ class Turn {
   std::atomic<std::int64_t> next_{0};
 };
 
+// What the tiles of one head share.
 struct HeadProgress {
   Turn turn;
   RowSums sums;
 };
 
-class HeadRunner {
+// What the chunks of one tile share, where long rows are split over threads.
+struct SplitTile {
+  std::atomic<std::int64_t> left;
+  std::vector<std::unique_ptr<TileWorkspace>> chunks;
+
+  explicit SplitTile(std::int64_t count) : left(count), chunks(static_cast<std::size_t>(count)) {}
+};
+
+// One piece of work: a tile, or a chunk of it.
+struct Unit {
+  std::size_t task = 0;
+  std::int64_t tile = 0;
+  SplitTile* split = nullptr;
+  std::int64_t chunk = 0;
+};
+
+constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
+
+// The chunks that hold a task's keys.
+BlockRange chunks_of(const HeadProblem& head) {
+  const BlockRange blocks = head.blocks();
+  if (blocks.count() == 0) return {0, 1};  // one empty chunk, so that there is something to merge
+  return {blocks.begin / kChunkBlocks, (blocks.end - 1) / kChunkBlocks + 1};
+}
+
+class TaskRunner {
  public:
-  HeadRunner(const std::vector<HeadTask>& heads, std::int64_t keys)
-      : heads_(heads), keys_(keys), pool_(longest(heads)), progress_(heads.size()) {
-    first_tile_.push_back(0);
-    for (const HeadTask& task : heads) first_tile_.push_back(first_tile_.back() + HeadTiles(task.problem).count());
+  TaskRunner(const std::vector<HeadTask>& tasks, int threads)
+      : tasks_(tasks), pool_(longest(tasks), size_of(tasks)), progress_(tasks.size()) {
+    std::int64_t tiles = 0;
+    for (const HeadTask& task : tasks) tiles += TaskTiles(task.problem).count();
+    // With fewer tiles than threads some would have nothing to do.
+    const bool split = tiles < kTilesPerThread * threads && threads > 1;
+    units_.reserve(static_cast<std::size_t>(tiles));
+    for (std::size_t task = 0; task < tasks.size(); ++task) {
+      const std::int64_t count = TaskTiles(tasks[task].problem).count();
+      for (std::int64_t tile = 0; tile < count; ++tile) add_units(task, tile, split);
+    }
   }
 
-  // Workspaces must fit the sequence whose keys touch most blocks.
-  static const HeadTask& longest(const std::vector<HeadTask>& heads) {
-    const auto shorter = [](const HeadTask& a, const HeadTask& b) {
-      return a.problem.blocks().count() < b.problem.blocks().count();
-    };
-    return *std::max_element(heads.begin(), heads.end(), shorter);
-  }
+  std::int64_t count() const { return static_cast<std::int64_t>(units_.size()); }
 
-  std::int64_t tile_count() const { return first_tile_.back(); }
-
-  void run_tile_at(std::int64_t index) {
-    const auto after = std::upper_bound(first_tile_.begin(), first_tile_.end(), index);
-    const std::size_t head = static_cast<std::size_t>(after - first_tile_.begin()) - 1;
+  void run(std::int64_t index) {
+    const Unit& unit = units_[static_cast<std::size_t>(index)];
     try {
-      run_one(head, index - first_tile_[head]);
+      if (unit.split != nullptr) {
+        run_chunk_of(unit);
+      } else {
+        run_whole(unit);
+      }
     } catch (...) {
-      progress_[head].turn.abort();
+      progress_[unit.task].turn.abort();
       throw;
     }
   }
 
-  // Heads without a row have sums of zero.
-  void finish_empty_heads() {
-    for (std::size_t head = 0; head < heads_.size(); ++head) {
-      if (first_tile_[head] != first_tile_[head + 1] || !sums_rows(heads_[head].sight)) continue;
-      open_sums(head);
-      close_sums(head);
-      const HeadSight& sight = heads_[head].sight;
-      std::fill_n(sight.overview, sight.overview_rows * sight.overview_cols, 0.0f);
+  // Tasks without a row have sums of zero.
+  void finish_empty_tasks() {
+    for (const HeadTask& task : tasks_) {
+      if (task.problem.rows > 0) continue;
+      const HeadSight& sight = task.sight;
+      for (std::int64_t head = 0; head < task.problem.heads; ++head) {
+        if (sight.key_mass != nullptr) std::fill_n(sight.key_mass + head * sight.key_stride, sight.keys, 0.0f);
+      }
+      std::fill_n(sight.overview, task.problem.heads * sight.overview_rows * sight.overview_cols, 0.0f);
     }
   }
 
  private:
-  static bool sums_rows(const HeadSight& sight) { return sight.key_mass != nullptr || sight.overview != nullptr; }
+  static constexpr std::int64_t kTilesPerThread = 2;
 
-  void run_one(std::size_t head, std::int64_t index) {
-    const HeadTask& task = heads_[head];
-    const HeadTiles tiles(task.problem);
-    const TileRows tile = tiles.at(index);
+  // Workspaces must fit the sequence whose keys touch most blocks.
+  static const HeadTask& longest(const std::vector<HeadTask>& tasks) {
+    const auto shorter = [](const HeadTask& a, const HeadTask& b) {
+      return a.problem.blocks().count() < b.problem.blocks().count();
+    };
+    return *std::max_element(tasks.begin(), tasks.end(), shorter);
+  }
+
+  static WorkspaceSize size_of(const std::vector<HeadTask>& tasks) {
+    WorkspaceSize size{kChains, longest(tasks).problem.blocks().count(), 0};
+    for (const HeadTask& task : tasks) {
+      if (!stacks_rows(task.problem.rows)) size.lanes = kTileRows;
+      const bool meet = task.sight.key_mass != nullptr && task.sight.mass_sums == nullptr;
+      if (meet && stacks_rows(task.problem.rows) && task.problem.rows > 1) {
+        size.chain_keys = std::max(size.chain_keys, task.sight.keys);
+      }
+    }
+    return size;
+  }
+
+  void add_units(std::size_t task, std::int64_t tile, bool split) {
+    const BlockRange chunks = chunks_of(tasks_[task].problem);
+    if (!split || !stacks_rows(tasks_[task].problem.rows) || chunks.count() < 2) {
+      units_.push_back({task, tile});
+      return;
+    }
+    splits_.push_back(std::make_unique<SplitTile>(chunks.count()));
+    for (std::int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
+      units_.push_back({task, tile, splits_.back().get(), chunk});
+    }
+  }
+
+  static bool sums_rows(const HeadSight& sight) { return sight.wants_mass() || sight.overview != nullptr; }
+
+  void run_whole(const Unit& unit) {
+    const HeadTask& task = tasks_[unit.task];
+    const TaskTiles tiles(task.problem);
+    const TileRows tile = tiles.at(unit.tile);
     auto workspace = pool_.take();
     run_tile(task.problem, task.sight, tile, *workspace);
-    if (sums_rows(task.sight) && progress_[head].turn.wait_for(index)) {
-      if (index == 0) open_sums(head);
-      commit_tile(task.problem, task.sight, tile, *workspace, progress_[head].sums);
-      if (index + 1 == tiles.count()) close_sums(head);
-      progress_[head].turn.pass_on(index);
+    if (tile.stacked > 0) {
+      TileWorkspace* const strip = workspace.get();
+      finish_stacked(task, tile, *workspace, {&strip, 1});
+    } else if (sums_rows(task.sight) && progress_[unit.task].turn.wait_for(unit.tile)) {
+      if (unit.tile == 0) open_sums(unit.task);
+      commit_tile(task.problem, task.sight, tile, *workspace, progress_[unit.task].sums);
+      if (unit.tile + 1 == tiles.count()) close_sums(unit.task);
+      progress_[unit.task].turn.pass_on(unit.tile);
     }
     pool_.give_back(std::move(workspace));
   }
 
-  void open_sums(std::size_t head) {
-    const HeadSight& sight = heads_[head].sight;
-    RowSums& sums = progress_[head].sums;
-    if (sight.key_mass != nullptr) sums.mass = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(keys_) * kChains);
-    sums.overview = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(sight.overview_cols) * kChains);
+  void run_chunk_of(const Unit& unit) {
+    const HeadTask& task = tasks_[unit.task];
+    const TileRows tile = TaskTiles(task.problem).at(unit.tile);
+    SplitTile& split = *unit.split;
+    auto& mine = split.chunks[static_cast<std::size_t>(unit.chunk - chunks_of(task.problem).begin)];
+    mine = std::make_unique<TileWorkspace>(task.problem, task.sight, WorkspaceSize{kChains, kChunkBlocks, 0});
+    run_chunk(task.problem, task.sight, tile, unit.chunk, *mine);
+    if (split.left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    auto workspace = pool_.take();
+    std::vector<TileWorkspace*> chunks;
+    for (const auto& chunk : split.chunks) chunks.push_back(chunk.get());
+    merge_chunks(task.problem, task.sight, tile, chunks, *workspace);
+    finish_stacked(task, tile, *workspace, chunks);
+    split.chunks.clear();
+    pool_.give_back(std::move(workspace));
   }
 
-  void close_sums(std::size_t head) {
-    const HeadSight& sight = heads_[head].sight;
-    RowSums& sums = progress_[head].sums;
-    for (std::int64_t key = 0; sight.key_mass != nullptr && key < keys_; ++key) {
-      sight.key_mass[key] = fold_chains(sums.mass.data() + key * kChains);
+  void finish_stacked(const HeadTask& task, const TileRows& tile, TileWorkspace& workspace,
+                      std::span<TileWorkspace* const> strips) {
+    if (!sums_rows(task.sight)) return;
+    commit_stacked(task.problem, task.sight, tile, workspace, strips);
+    for (std::int64_t head = tile.head(0); head <= tile.head(tile.live_end - 1); ++head) measure(task, head);
+  }
+
+  void measure(const HeadTask& task, std::int64_t head) {
+    if (task.sight.key_mass == nullptr || !task.sight.measures_values()) return;
+    measure_mass(task.problem, task.sight.key_mass + head * task.sight.key_stride);
+  }
+
+  void open_sums(std::size_t task) {
+    const HeadSight& sight = tasks_[task].sight;
+    RowSums& sums = progress_[task].sums;
+    if (sight.wants_mass()) sums.mass = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(sight.keys) * kChains);
+    for (std::int64_t key = 0; sight.mass_sums != nullptr && key < sight.keys; ++key) {
+      for (int r = 0; r < kChains; ++r) sums.mass[key * kChains + r] = sight.mass_sums[r * sight.mass_sums_keys + key];
     }
+    sums.overview = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(sight.overview_cols) * kChains);
+    std::fill_n(sight.overview, sight.overview_rows * sight.overview_cols, 0.0f);
+  }
+
+  void close_sums(std::size_t task) {
+    const HeadSight& sight = tasks_[task].sight;
+    RowSums& sums = progress_[task].sums;
+    const MassReader reader(tasks_[task].problem, sight);
+    for (std::int64_t key = 0; sight.key_mass != nullptr && key < sight.keys; ++key) {
+      sight.key_mass[key] = reader.read(sums.mass.data() + key * kChains, 1);
+    }
+    for (std::int64_t key = 0; sight.mass_sums != nullptr && key < sight.keys; ++key) {
+      for (int r = 0; r < kChains; ++r) sight.mass_sums[r * sight.mass_sums_keys + key] = sums.mass[key * kChains + r];
+    }
+    measure(tasks_[task], 0);
     sums = {};
   }
 
-  const std::vector<HeadTask>& heads_;
-  const std::int64_t keys_;
+  const std::vector<HeadTask>& tasks_;
   WorkspacePool pool_;
   std::vector<HeadProgress> progress_;
-  std::vector<std::int64_t> first_tile_;  // [heads + 1] running count of tiles
+  std::vector<std::unique_ptr<SplitTile>> splits_;
+  std::vector<Unit> units_;
 };
 
 }  // namespace
 
-void run_heads(const std::vector<HeadTask>& heads, std::int64_t keys, int threads) {
-  if (heads.empty()) return;
-  HeadRunner runner(heads, keys);
-  runner.finish_empty_heads();
-  cpu::parallel_for(runner.tile_count(), threads, [&](std::int64_t index) { runner.run_tile_at(index); });
+void run_tasks(const std::vector<HeadTask>& tasks, int threads) {
+  if (tasks.empty()) return;
+  threads = cpu::resolve_threads(threads);
+  TaskRunner runner(tasks, threads);
+  runner.finish_empty_tasks();
+  cpu::parallel_for(runner.count(), threads, [&](std::int64_t index) { runner.run(index); });
 }
 
 }  // namespace sightline

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "src/attention/lane_positions-inl.h"
 #include "src/observe/chains-inl.h"
 #include "src/observe/tile_block.h"
 #include "src/observe/weight-inl.h"
@@ -100,7 +101,7 @@ HWY_INLINE F block_distance(const float* weights, int lanes, const BlockSums& su
 
 template <bool kEntropy, bool kPosition>
 HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, int lane,
-                              const float* block_max, const BlockResult& result, const std::int64_t* lane_position) {
+                              const float* block_max, const BlockResult& result, const LanePositions* positions) {
   const F old_max = load(state.m + lane), old_sum = load(state.l + lane);
   const F new_max = max_or_second(load(block_max + lane), old_max);
   const F reference = reference_of(new_max);
@@ -117,9 +118,8 @@ HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block,
   if constexpr (kPosition) {
     const F here = fma(sums.l, splat(static_cast<float>(block.position)), sums.p);
     store(fma(load(state.position + lane), rescale.value, here), state.position + lane);
-    if (lane_position != nullptr) {
-      const F first = splat(static_cast<float>(*lane_position + lane - block.position));
-      const F relative = hn::Add(first, hn::Iota(kF32, 0));
+    if (positions != nullptr) {
+      const F relative = positions->distance(lane, block.position);
       const F away = block_distance(weights + lane, lanes, sums, relative);
       store(fma(load(state.distance + lane), rescale.value, away), state.distance + lane);
     }
@@ -127,13 +127,12 @@ HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block,
 }
 
 // Turns the block's scores into weights (in place if the arrays are the same) and takes them into the state.
-// lane_position: where lane 0 stands in the sequence, or null where distances are not asked for; the lanes follow one
-// by one.
+// positions: null where distances are not asked for.
 template <bool kEntropy, bool kPosition>
 void absorb_block(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, const float* block_max,
-                  const BlockResult& result, const std::int64_t* lane_position) {
+                  const BlockResult& result, const LanePositions* positions) {
   for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
-    absorb_vector<kEntropy, kPosition>(state, block, weights, lanes, lane, block_max, result, lane_position);
+    absorb_vector<kEntropy, kPosition>(state, block, weights, lanes, lane, block_max, result, positions);
   }
 }
 

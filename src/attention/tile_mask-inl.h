@@ -1,6 +1,4 @@
-// Which keys the rows of a tile see. Two policies, inlined into the pass: an interval of keys for each row (causality),
-// and on top of it an additive tile made from mask and bias. What comes later (windows, user functions) is another
-// interval or another policy.
+// Which keys the rows of a tile see: from positions an interval of keys for each row, and what is hidden pair by pair.
 
 #if defined(SIGHTLINE_ATTENTION_TILE_MASK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIGHTLINE_ATTENTION_TILE_MASK_INL_H_
@@ -10,9 +8,11 @@
 #endif
 
 #include <algorithm>
+#include <cstring>
 
 #include "sightline/mask.h"
 #include "src/attention/head_problem.h"
+#include "src/attention/pair_mask.h"
 #include "src/cpu/simd-inl.h"
 #include "src/observe/tile_block.h"
 
@@ -20,92 +20,118 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// Row of a lane, lanes without a row of their own repeating the nearest.
-HWY_INLINE std::int64_t row_of_lane(const TileRows& tile, int lane) {
-  return tile.first + std::clamp(lane, tile.live_begin, tile.live_end - 1);
+// The lanes [lane, lane + kLanes) of a word that has a bit a lane.
+HWY_INLINE MaskF lanes_of(std::uint64_t word, int lane) {
+  const std::uint64_t bits = word >> lane;
+  std::uint8_t bytes[8];
+  std::memcpy(bytes, &bits, sizeof(bytes));
+  return hn::LoadMaskBits(kF32, bytes);
 }
 
-// The blocks that hold keys which some row of the tile sees by its position.
-inline BlockRange blocks_seen(const HeadProblem& head, const TileRows& tile) {
-  const KeyInterval top = head.interval(tile.first + tile.live_begin);
-  const KeyInterval bottom = head.interval(tile.first + tile.live_end - 1);
-  return head.blocks({top.begin, bottom.end});
-}
-
-// Slots [first, end) that each lane sees by position, as floats for comparisons in lanes. [lanes] each.
-struct IntervalMask {
-  float* first = nullptr;
-  float* end = nullptr;
-  int lanes = 0;
-
-  // What the tile sees of a block; the arrays are filled where that is a part. Both ends of a row's interval ascend
-  // with the row, so the first and the last row decide.
-  Sees prepare(const HeadProblem& head, const TileRows& tile, const TileBlock& block) const {
-    const KeyInterval top = head.interval(tile.first + tile.live_begin);
-    const KeyInterval bottom = head.interval(tile.first + tile.live_end - 1);
-    const std::int64_t begin = block.first_key + block.begin, end = block.first_key + block.end;
-    if (top.begin >= end || bottom.end <= begin) return Sees::nothing;
-    const bool whole = block.begin == 0 && block.end == kBlockKeys;
-    if (whole && bottom.begin <= begin && top.end >= end) return Sees::all;
-    fill(head, tile, block);
-    return Sees::part;
-  }
-
-  void fill(const HeadProblem& head, const TileRows& tile, const TileBlock& block) const {
-    for (int lane = 0; lane < lanes; ++lane) {
-      const KeyInterval keys = head.interval(row_of_lane(tile, lane));
-      const std::int64_t from = std::clamp<std::int64_t>(keys.begin - block.first_key, block.begin, block.end);
-      first[lane] = static_cast<float>(from);
-      end[lane] = static_cast<float>(std::clamp<std::int64_t>(keys.end - block.first_key, from, block.end));
+// What a tile sees of one block.
+class TileMask {
+ public:
+  TileMask(const HeadProblem& head, const TileRows& tile, float* bias) : head_(head), tile_(tile), bias_(bias) {
+    all_ = head.interval(tile.row(0));
+    for (int lane = 0; lane < tile.lanes; ++lane) {
+      const KeyInterval seen = seen_[lane] = head.interval(tile.row(lane));
+      all_ = {std::max(all_.begin, seen.begin), std::min(all_.end, seen.end)};
+      if (seen.begin >= seen.end) continue;
+      const bool first = any_.begin >= any_.end;
+      any_ = {first ? seen.begin : std::min(any_.begin, seen.begin), std::max(any_.end, seen.end)};
     }
   }
 
-  HWY_INLINE MaskF visible(int slot, int lane) const {
-    const F at = splat(static_cast<float>(slot));
-    return hn::And(hn::Ge(at, load(first + lane)), hn::Lt(at, load(end + lane)));
-  }
-  HWY_INLINE F apply(F score, int slot, int lane) const {
-    return hn::IfThenElse(visible(slot, lane), score, splat(-__builtin_inff()));
-  }
-};
+  // The blocks with a key that some row sees by position.
+  BlockRange blocks() const { return head_.blocks(any_); }
 
-// As IntervalMask, with mask and bias: score + additive, hidden where additive is -inf.
-struct AdditiveMask {
-  IntervalMask interval;
-  float* additive = nullptr;  // [kBlockKeys, lanes]
-
-  Sees prepare(const HeadProblem& head, const TileRows& tile, const TileBlock& block) const {
-    const Sees sees = interval.prepare(head, tile, block);
-    if (sees == Sees::nothing) return sees;
-    if (sees == Sees::all) interval.fill(head, tile, block);
-    bool any = false;
-    for (int lane = 0; lane < interval.lanes; ++lane) any |= fill_lane(head, row_of_lane(tile, lane), block, lane);
-    return any ? Sees::part : Sees::nothing;
+  // Looks at the block; the other functions speak of it. `part` is what apply() is needed for. The bias is filled in
+  // unless nothing is seen.
+  Sees prepare(const TileBlock& block) {
+    const std::int64_t begin = block.first_key + block.begin, end = block.first_key + block.end;
+    function_ = false;
+    if (any_.begin >= end || any_.end <= begin) return Sees::nothing;
+    const bool whole = block.begin == 0 && block.end == kBlockKeys;
+    Sees sees = whole && all_.begin <= begin && all_.end >= end ? Sees::all : Sees::part;
+    if (sees == Sees::part || head_.additive()) sees = fill_words(block);
+    if (sees != Sees::nothing && head_.mask_function != nullptr) sees = ask_function(block, sees);
+    return sees;
   }
 
-  HWY_INLINE MaskF visible(int slot, int lane) const {
-    const F added = load(additive + static_cast<std::ptrdiff_t>(slot) * interval.lanes + lane);
-    return hn::And(interval.visible(slot, lane), hn::Ne(added, splat(-__builtin_inff())));
+  // Sets hidden scores to -inf and takes the largest score of each lane. scores: [kBlockKeys, lanes].
+  void apply(const TileBlock& block, float* scores, float* block_max) const {
+    if (function_) {
+      for_each_head_part(head_, tile_, block, scores, [&](const ScoreTile& part) { head_.mask_function->hide(part); });
+    }
+    const F hidden = splat(-__builtin_inff());
+    for (int lane = 0; lane < tile_.lanes; lane += static_cast<int>(kLanes)) {
+      F maximum = hidden;
+      for (int slot = 0; slot < kBlockKeys; ++slot) {
+        float* at = scores + static_cast<std::ptrdiff_t>(slot) * tile_.lanes + lane;
+        const F score = hn::IfThenElse(lanes_of(words_[slot], lane), load(at), hidden);
+        maximum = max_or_second(score, maximum);
+        store(score, at);
+      }
+      store(maximum, block_max + lane);
+    }
   }
-  HWY_INLINE F apply(F score, int slot, int lane) const {
-    const F added = load(additive + static_cast<std::ptrdiff_t>(slot) * interval.lanes + lane);
-    return hn::IfThenElse(visible(slot, lane), hn::Add(score, added), splat(-__builtin_inff()));
+
+  // 0 where a pair is seen and -inf where it is hidden, [kBlockKeys, lanes]: for the rare places that must know it
+  // after scores became weights. A score alone does not tell: that of a key that is seen may be -inf too.
+  void show(const TileBlock& block, float* shown) const {
+    alignas(64) float unused[kTileRows];
+    std::fill_n(shown, kBlockKeys * tile_.lanes, 0.0f);
+    apply(block, shown, unused);
   }
 
  private:
-  // Whether the row sees a key of the block.
-  bool fill_lane(const HeadProblem& head, std::int64_t row, const TileBlock& block, int lane) const {
-    bool any = false;
-    for (int slot = block.begin; slot < block.end; ++slot) {
-      const std::int64_t key = block.first_key + slot;
-      float value = head.bias ? head.bias.at(row, key) : 0.0f;
-      if (head.mask && head.mask.at(row, key) == 0) value = -__builtin_inff();
-      additive[static_cast<std::ptrdiff_t>(slot) * interval.lanes + lane] = value;
-      const auto at = static_cast<float>(slot);
-      any |= value != -__builtin_inff() && at >= interval.first[lane] && at < interval.end[lane];
+  // Position, pairs and bias as bits: by lane first, then turned over.
+  Sees fill_words(const TileBlock& block) {
+    const std::uint64_t held = slot_bits(block.begin, block.end);
+    std::fill_n(words_, kBlockKeys, 0);
+    for (int lane = 0; lane < tile_.lanes; ++lane) {
+      words_[lane] = held & slot_bits(std::max<std::int64_t>(0, seen_[lane].begin - block.first_key),
+                                      std::min<std::int64_t>(kBlockKeys, seen_[lane].end - block.first_key));
     }
-    return any;
+    if (head_.additive()) hide_pairs(head_, tile_, block, words_);
+    if (head_.bias && seen_in_words() != Sees::nothing) fill_bias(head_, tile_, block, bias_, words_);
+    const Sees sees = seen_in_words();
+    if (sees == Sees::part) transpose_bits(words_);
+    return sees;
   }
+
+  Sees seen_in_words() const {
+    std::uint64_t any = 0, all = ~std::uint64_t{0};
+    for (int lane = 0; lane < tile_.lanes; ++lane) {
+      any |= words_[lane];
+      all &= words_[lane];
+    }
+    if (any == 0) return Sees::nothing;
+    return all == ~std::uint64_t{0} ? Sees::all : Sees::part;
+  }
+
+  Sees ask_function(const TileBlock& block, Sees sees) {
+    bool any = false, all = true;
+    for_each_head_part(head_, tile_, block, nullptr, [&](const ScoreTile& part) {
+      const Sees of_part = head_.mask_function->summary(part);
+      any |= of_part != Sees::nothing;
+      all &= of_part == Sees::all;
+    });
+    if (!any) return Sees::nothing;
+    if (all) return sees;
+    function_ = true;
+    if (sees == Sees::all) std::fill_n(words_, kBlockKeys, ~std::uint64_t{0});
+    return Sees::part;
+  }
+
+  const HeadProblem& head_;
+  const TileRows& tile_;
+  float* const bias_;  // [kBlockKeys, lanes]
+  KeyInterval seen_[kTileRows];
+  KeyInterval any_, all_;  // keys that some lane, that every lane sees by position
+  static_assert(kTileRows <= kBlockKeys);
+  std::uint64_t words_[kBlockKeys];  // of the block: by slot the lanes that see it
+  bool function_ = false;            // the caller's function hides more
 };
 
 }  // namespace HWY_NAMESPACE

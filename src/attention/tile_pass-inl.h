@@ -1,5 +1,4 @@
-// The fused pass over one tile of rows: for each block of keys score, mask, weigh, observe, mix; for each chunk merge;
-// then finish.
+// The fused pass over one tile of rows: for each block of keys score, mask, weigh, observe, mix; for each chunk merge.
 
 #if defined(SIGHTLINE_ATTENTION_TILE_PASS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIGHTLINE_ATTENTION_TILE_PASS_INL_H_
@@ -15,140 +14,253 @@
 #include "src/observe/offset_scores.h"
 #include "src/observe/segment_sums-inl.h"
 #include "src/observe/top_keys-inl.h"
+#include "src/observe/value_lengths-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-inline SoftmaxState state_in(AlignedBuffer<float>& arrays) {
-  float* at = arrays.data();
-  return {at, at + kTileRows, at + 2 * kTileRows, at + 3 * kTileRows, at + 4 * kTileRows};
+inline SoftmaxState state_in(const AlignedBuffer<float>& arrays, int lanes) {
+  float* at = const_cast<float*>(arrays.data());
+  return {at, at + lanes, at + 2 * lanes, at + 3 * lanes, at + 4 * lanes};
 }
 
-template <class Mask>
+// What streams over the keys, as it lies in a workspace.
+struct Streams {
+  SoftmaxState chunk, total;
+  float* out;
+  TopKeys top;
+  OffsetScores offsets;
+  SegmentSums segments, bins;
+
+  Streams(const HeadSight& sight, TileWorkspace& work)
+      : chunk(state_in(work.state, work.lanes)),
+        total(state_in(work.state_total, work.lanes)),
+        out(work.out.data()),
+        top{sight.top_k, top_capacity(sight.top_k), work.topk_score.data(), work.topk_index.data(),
+            sight.measures_values() ? work.topk_rank.data() : nullptr},
+        offsets{sight.offsets, work.offset_score.data(), sight.measures_values() ? work.offset_length.data() : nullptr},
+        segments{sight.segments, work.segment_sum.data(), work.segment_reference.data(), work.segment_total.data(),
+                 &work.segments_seen},
+        bins{static_cast<std::int32_t>(sight.overview_cols), work.bin_sum.data(), work.bin_reference.data(),
+             work.bin_total.data(), &work.bins_seen} {}
+};
+
 class TilePass {
  public:
-  TilePass(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
-           const Mask& mask)
+  TilePass(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace)
       : head_(head),
         sight_(sight),
         tile_(tile),
         lanes_(tile.lanes),
         work_(workspace),
-        mask_(mask),
-        chunk_(state_in(workspace.state)),
-        total_(state_in(workspace.state_total)),
-        top_{sight.top_k, top_capacity(sight.top_k), work_.topk_score.data(), work_.topk_index.data()},
-        offsets_{sight.offsets, work_.offset_score.data()},
-        segments_{sight.segments, work_.segment_sum.data(), work_.segment_reference.data(), work_.segment_total.data(),
-                  &work_.segments_seen},
-        bins_{static_cast<std::int32_t>(sight.overview_cols), work_.bin_sum.data(), work_.bin_reference.data(),
-              work_.bin_total.data(), &work_.bins_seen} {}
+        scores_(head, tile, workspace),
+        positions_(head, tile, false),
+        mine_(sight, workspace) {}
 
+  // All keys.
   void run() {
     begin();
-    const BlockRange blocks = blocks_seen(head_, tile_);
-    constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
+    const BlockRange blocks = scores_.blocks();
     for (std::int64_t number = blocks.begin; number < blocks.end;) {
       const std::int64_t chunk_end = std::min((number / kChunkBlocks + 1) * kChunkBlocks, blocks.end);
       begin_chunk();
       for (; number < chunk_end; ++number) absorb(block_at(head_, number));
-      merge_chunk();
+      merge_chunk(mine_);
+    }
+  }
+
+  // One chunk, whose state stays in the workspace to be merged.
+  void run_chunk(std::int64_t chunk) {
+    begin();
+    begin_chunk();
+    const BlockRange blocks = scores_.blocks();
+    const std::int64_t end = std::min((chunk + 1) * kChunkBlocks, blocks.end);
+    for (std::int64_t number = std::max(chunk * kChunkBlocks, blocks.begin); number < end; ++number) {
+      absorb(block_at(head_, number));
+    }
+  }
+
+  // Merges the chunks that other workspaces hold, ascending.
+  void merge(std::span<TileWorkspace* const> chunks) {
+    begin();
+    for (TileWorkspace* chunk : chunks) {
+      const Streams theirs(sight_, *chunk);
+      merge_chunk(theirs);
+      if (mine_.top.k > 0) mine_.top.merge(lanes_, theirs.top);
+      mine_.offsets.merge(lanes_, theirs.offsets);
     }
   }
 
  private:
+  static constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
+
   void begin() {
-    pack_queries(head_, tile_, work_.queries.data());
-    total_.clear(lanes_);
+    mine_.total.clear(lanes_);
     if (sight_.out) std::fill_n(work_.out_total.data(), head_.value_width * lanes_, 0.0f);
-    top_.begin(lanes_);
-    offsets_.begin(lanes_);
-    segments_.begin(lanes_);
-    bins_.begin(lanes_);
+    mine_.top.begin(lanes_);
+    mine_.offsets.begin(lanes_);
+    mine_.segments.begin(lanes_);
+    mine_.bins.begin(lanes_);
     work_.strip.blocks.clear();
   }
 
   void begin_chunk() {
-    chunk_.clear(lanes_);
+    mine_.chunk.clear(lanes_);
     if (sight_.out) std::fill_n(work_.out.data(), head_.value_width * lanes_, 0.0f);
-    segments_.begin_chunk(lanes_);
-    bins_.begin_chunk(lanes_);
+    mine_.segments.begin_chunk(lanes_);
+    mine_.bins.begin_chunk(lanes_);
   }
 
   void absorb(TileBlock block) {
-    const Sees sees = mask_.prepare(head_, tile_, block);
+    const Sees sees = scores_.prepare(block);
     if (sees == Sees::nothing) return;
-    float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
-    raw_scores(head_, tile_, block, work_);
-    if (sees == Sees::part) mask_scores(mask_, block, lanes_, work_.scores.data(), block_max);
+    scores_.compute(block, sees, Stage::biased);
+    if (sight_.out || sight_.measures_values()) read_values(block);
     block.scores = work_.scores.data();
+    // Scores become weights in place: who needs scores comes first.
+    observe_scores(block);
     float* weights = weights_of_block();
     block.weights = weights;
-    // Scores become weights in place: who needs scores comes first.
-    if (top_.k > 0) top_.absorb(block, lanes_, block_max);
-    offsets_.absorb(block, lanes_, head_.query_position + tile_.first);
-    weigh_block(block, weights, block_max);
-    if (segments_.segments > 0) segments_.absorb(block, *sight_.segment_parts, lanes_, block_result().sum, chunk_.m);
-    if (bins_.segments > 0) bins_.absorb(block, *sight_.bin_parts, lanes_, block_result().sum, chunk_.m);
-    mix(block, sees);
-    if (sight_.key_mass != nullptr) keep(block);
+    weigh_block(block, weights);
+    observe_weights(block);
+    if (sight_.out) mix(block, sees);
+    if (sight_.wants_mass()) keep(block);
   }
 
+  void read_values(const TileBlock& block) {
+    values_.set(head_.v, head_.value_width, head_.keys, block, work_.zeros.data(), work_.widened_values.data());
+    if (sight_.measures_values()) value_lengths(values_.data(), head_.value_width, block, lengths_);
+  }
+
+  void observe_scores(const TileBlock& block) {
+    float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
+    if (mine_.top.k > 0 && sight_.measures_values()) {
+      alignas(64) float maxima[kTileRows];
+      rank_by_length(block.scores, lengths_, lanes_, work_.ranks.data(), maxima);
+      mine_.top.absorb(block, lanes_, work_.ranks.data(), maxima);
+    } else if (mine_.top.k > 0) {
+      mine_.top.absorb(block, lanes_, block.scores, block_max);
+    }
+    mine_.offsets.absorb(
+        block, lanes_, [&](int lane) { return positions_.of(lane); }, lengths_);
+  }
+
+  // Weights that are summed over the rows later are written where they are kept; those of stacked rows are few, and
+  // kept without the lanes that hold no row.
   float* weights_of_block() {
-    if (sight_.key_mass == nullptr) return work_.scores.data();
-    return work_.strip.weights.data() + work_.strip.blocks.size() * kBlockKeys * kTileRows;
+    if (!sight_.wants_mass() || tile_.stacked > 0) return work_.scores.data();
+    return work_.strip_weights(work_.strip.blocks.size());
   }
 
   void keep(const TileBlock& block) {
-    float* maxima = work_.strip.running_max.data() + work_.strip.blocks.size() * kTileRows;
-    std::copy_n(chunk_.m, lanes_, maxima);
+    const std::size_t index = work_.strip.blocks.size();
+    std::copy_n(mine_.chunk.m, lanes_, work_.strip_max(index));
     work_.strip.blocks.push_back(block);
+    if (tile_.stacked == 0) return;
+    float* to = work_.strip_weights(index);
+    for (int lane = 0; lane < tile_.live_end; ++lane) {
+      for (int slot = 0; slot < kBlockKeys; ++slot) *to++ = block.weights[slot * lanes_ + lane];
+    }
   }
 
   BlockResult block_result() {
     return {work_.lane_array(TileWorkspace::kRescale), work_.lane_array(TileWorkspace::kBlockSum)};
   }
 
-  void weigh_block(const TileBlock& block, float* weights, const float* block_max) {
-    const bool entropy = sight_.entropy != nullptr;
+  void weigh_block(const TileBlock& block, float* weights) {
+    const float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
     const bool position = sight_.position != nullptr || sight_.distance != nullptr;
-    const std::int64_t lane_position = head_.query_position + tile_.first;
     const auto absorb_with = [&](auto with_entropy, auto with_position) {
-      absorb_block<with_entropy(), with_position()>(chunk_, block, weights, lanes_, block_max, block_result(),
-                                                    sight_.distance != nullptr ? &lane_position : nullptr);
+      absorb_block<with_entropy(), with_position()>(mine_.chunk, block, weights, lanes_, block_max, block_result(),
+                                                    sight_.distance != nullptr ? &positions_ : nullptr);
     };
-    if (entropy && position) return absorb_with(std::true_type(), std::true_type());
-    if (entropy) return absorb_with(std::true_type(), std::false_type());
+    if (sight_.wants_entropy() && position) return absorb_with(std::true_type(), std::true_type());
+    if (sight_.wants_entropy()) return absorb_with(std::true_type(), std::false_type());
     if (position) return absorb_with(std::false_type(), std::true_type());
     absorb_with(std::false_type(), std::false_type());
   }
 
-  void mix(const TileBlock& block, Sees sees) {
-    if (!sight_.out) return;
-    RowPointers values;
-    values.set(head_.v, head_.value_width, head_.keys, block, work_.zeros.data(), work_.packed_values.data());
-    const float* rescale = block_result().rescale;
-    if (sees == Sees::part && !all_finite(values.data(), head_.value_width, block.begin, block.end)) {
-      const auto visible = [&](int slot, int lane) HWY_ATTR { return mask_.visible(slot, lane); };
-      mix_block_selectively(values.data(), head_.value_width, block.begin, block.end, block.weights, rescale, lanes_,
-                            work_.out.data(), visible);
-      return;
+  void observe_weights(const TileBlock& block) {
+    if (mine_.segments.segments == 0 && mine_.bins.segments == 0) return;
+    const float* weights = block.weights;
+    const float* block_sum = block_result().sum;
+    if (sight_.measures_values()) {
+      measure_weights(weights, lengths_, lanes_, work_.measured.data());
+      weights = work_.measured.data();
+      block_sum = nullptr;
     }
+    const float* max = mine_.chunk.m;
+    if (mine_.segments.segments > 0)
+      mine_.segments.absorb(block, *sight_.segment_parts, lanes_, weights, block_sum, max);
+    if (mine_.bins.segments > 0) mine_.bins.absorb(block, *sight_.bin_parts, lanes_, weights, block_sum, max);
+  }
+
+  void mix(const TileBlock& block, Sees sees) {
+    const float* weights = block.weights;
+    if (head_.keep) {
+      drop(block);
+      weights = work_.kept.data();
+    }
+    const bool selective =
+        (sees == Sees::part || head_.keep) && !all_finite(values_.data(), head_.value_width, block.begin, block.end);
+    if (selective) return mix_selectively(block, weights);
+    const float* rescale = block_result().rescale;
+#if HWY_TARGET != HWY_SCALAR
+    if (scores_.few()) {
+      return mix_few_rows(values_.data(), head_.value_width, block.begin, block.end, weights, rescale, tile_.live_end,
+                          work_.out.data());
+    }
+#endif
     with_vectors(lanes_, [&](auto vectors) HWY_ATTR {
-      mix_block<vectors()>(values.data(), head_.value_width, block.begin, block.end, block.weights, rescale, lanes_,
+      mix_block<vectors()>(values_.data(), head_.value_width, block.begin, block.end, weights, rescale, lanes_,
                            work_.out.data());
     });
   }
 
-  void merge_chunk() {
+  void mix_selectively(const TileBlock& block, const float* weights) {
+    alignas(64) float shown[kBlockKeys * kTileRows];
+    scores_.mask().show(block, shown);
+    if (head_.keep) {
+      for (int i = 0; i < kBlockKeys * lanes_; ++i) shown[i] = kept_[i % lanes_] >> (i / lanes_) & 1 ? shown[i] : 1;
+    }
+    const float* rescale = block_result().rescale;
+#if HWY_TARGET != HWY_SCALAR
+    if (scores_.few()) {
+      return mix_few_selectively(values_.data(), head_.value_width, block.begin, block.end, weights, rescale,
+                                 tile_.live_end, shown, work_.out.data());
+    }
+#endif
+    mix_block_selectively(values_.data(), head_.value_width, block.begin, block.end, weights, rescale, lanes_, shown,
+                          work_.out.data());
+  }
+
+  // The weights that dropout keeps, scaled, and 0 for the others.
+  void drop(const TileBlock& block) {
+    kept_pairs(head_, tile_, block, kept_);
+    for (int slot = block.begin; slot < block.end; ++slot) {
+      for (int lane = 0; lane < lanes_; ++lane) {
+        const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(slot) * lanes_ + lane;
+        work_.kept.data()[at] = (kept_[lane] >> slot & 1) != 0 ? block.weights[at] * head_.keep_scale : 0.0f;
+      }
+    }
+  }
+
+  // The total takes in a chunk of this or of another workspace.
+  void merge_chunk(const Streams& from) {
     float* factor_total = work_.lane_array(TileWorkspace::kRescale);
     float* factor_chunk = work_.lane_array(TileWorkspace::kBlockSum);
-    merge_state(total_, chunk_, lanes_, factor_total, factor_chunk);
-    segments_.merge_chunk(lanes_, chunk_.m, factor_total, factor_chunk);
-    bins_.merge_chunk(lanes_, chunk_.m, factor_total, factor_chunk);
-    if (sight_.out)
-      merge_output(work_.out_total.data(), work_.out.data(), head_.value_width, lanes_, factor_total, factor_chunk);
+    merge_state(mine_.total, from.chunk, lanes_, factor_total, factor_chunk);
+    mine_.segments.merge_chunk(lanes_, from.segments, from.chunk.m, factor_total, factor_chunk);
+    mine_.bins.merge_chunk(lanes_, from.bins, from.chunk.m, factor_total, factor_chunk);
+    if (!sight_.out) return;
+#if HWY_TARGET != HWY_SCALAR
+    if (scores_.few()) {
+      return merge_few_rows(work_.out_total.data(), from.out, head_.value_width, tile_.live_end, factor_total,
+                            factor_chunk);
+    }
+#endif
+    merge_output(work_.out_total.data(), from.out, head_.value_width, lanes_, factor_total, factor_chunk);
   }
 
   const HeadProblem& head_;
@@ -156,11 +268,12 @@ class TilePass {
   const TileRows& tile_;
   const int lanes_;
   TileWorkspace& work_;
-  const Mask& mask_;
-  const SoftmaxState chunk_, total_;
-  const TopKeys top_;
-  const OffsetScores offsets_;
-  const SegmentSums segments_, bins_;
+  TileScores scores_;
+  const LanePositions positions_;
+  const Streams mine_;
+  RowPointers values_;
+  alignas(64) float lengths_[kBlockKeys];  // of the block's values
+  std::uint64_t kept_[kTileRows];          // by lane the slots that dropout keeps
 };
 
 }  // namespace HWY_NAMESPACE

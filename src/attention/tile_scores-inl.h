@@ -1,5 +1,5 @@
-// Scores of one tile of rows against one block of keys, after bias and mask: what the pass and tile() share, so that
-// both have the same bits.
+// Scores of one tile of rows against one block of keys, up to any stage: what the pass, tile() and the backward pass
+// share, so that all have the same bits.
 
 #if defined(SIGHTLINE_ATTENTION_TILE_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIGHTLINE_ATTENTION_TILE_SCORES_INL_H_
@@ -10,43 +10,17 @@
 
 #include <algorithm>
 
+#include "src/attention/few_rows-inl.h"
 #include "src/attention/head_problem.h"
+#include "src/attention/rows-inl.h"
 #include "src/attention/score-inl.h"
+#include "src/attention/score_terms-inl.h"
 #include "src/attention/tile_mask-inl.h"
 #include "src/attention/tile_workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
-
-// Row pointers of a block's slots. Where columns are apart the block is copied; slots without a key point to zeros, and
-// the pointers behind the block (fetched ahead) to what follows it.
-class RowPointers {
- public:
-  static constexpr int kAhead = kBlockRows;
-
-  void set(const Matrix<const float>& matrix, std::int64_t width, std::int64_t rows, const TileBlock& block,
-           const float* zeros, float* packed) {
-    for (int slot = 0; slot < kBlockKeys + kAhead; ++slot) {
-      const std::int64_t row = block.first_key + slot;
-      const bool held = slot < kBlockKeys ? slot >= block.begin && slot < block.end : row < rows;
-      rows_[slot] = held ? matrix.data + row * matrix.row_stride : zeros;
-    }
-    if (matrix.column_stride != 1 && width > 1) pack(matrix, width, block, packed);
-  }
-  const float* const* data() const { return rows_; }
-
- private:
-  void pack(const Matrix<const float>& matrix, std::int64_t width, const TileBlock& block, float* packed) {
-    for (int slot = block.begin; slot < block.end; ++slot) {
-      float* to = packed + slot * width;
-      for (std::int64_t t = 0; t < width; ++t) to[t] = matrix.at(block.first_key + slot, t);
-      rows_[slot] = to;
-    }
-  }
-
-  const float* rows_[kBlockKeys + kAhead];
-};
 
 inline TileBlock block_at(const HeadProblem& head, std::int64_t number) {
   TileBlock block;
@@ -57,42 +31,87 @@ inline TileBlock block_at(const HeadProblem& head, std::int64_t number) {
   return block;
 }
 
-// A tile's queries with rows in lanes: queries is [width, lanes].
-inline void pack_queries(const HeadProblem& head, const TileRows& tile, float* queries) {
+// A tile's queries with rows in lanes, [width, lanes]; for few rows, [live lanes, width].
+inline void pack_queries(const HeadProblem& head, const TileRows& tile, bool few, TileWorkspace& work) {
   for (int lane = 0; lane < tile.lanes; ++lane) {
-    const std::int64_t row = row_of_lane(tile, lane);
-    for (std::int64_t t = 0; t < head.width; ++t) queries[t * tile.lanes + lane] = head.q.at(row, t);
+    if (few && lane >= tile.live_end) break;
+    RowSource source = head.q;
+    source.data += tile.head(lane) * head.q_head_stride;
+    float* row = few ? work.queries.data() + lane * head.width : work.query_row.data();
+    widen(source, tile.row(lane), head.width, row);
+    for (std::int64_t t = 0; t < head.width && !few; ++t) work.queries.data()[t * tile.lanes + lane] = row[t];
   }
 }
 
-// scale * dot of the block's keys with the tile's packed queries, into workspace.scores; the largest of each lane into
-// kBlockMax.
-inline void raw_scores(const HeadProblem& head, const TileRows& tile, const TileBlock& block,
-                       TileWorkspace& workspace) {
-  RowPointers keys;
-  keys.set(head.k, head.width, head.keys, block, workspace.zeros.data(), workspace.packed_keys.data());
-  with_vectors(tile.lanes, [&](auto vectors) HWY_ATTR {
-    score_block<vectors()>(keys.data(), workspace.queries.data(), head.width, tile.lanes, head.scale, block.begin,
-                           block.end, workspace.scores.data(), workspace.lane_array(TileWorkspace::kBlockMax));
-  });
-}
+class TileScores {
+ public:
+  TileScores(const HeadProblem& head, const TileRows& tile, TileWorkspace& work)
+      : head_(head),
+        tile_(tile),
+        work_(work),
+        few_(few_rows(head, tile)),
+        mask_(head, tile, work.bias.data()),
+        terms_(head, tile, work.bias.data()) {
+    pack_queries(head, tile, few_, work);
+    if (few_) std::fill_n(work.scores.data(), kBlockKeys * tile.lanes, 0.0f);  // lanes without a row
+  }
 
-// Applies the mask to raw scores in place, hides slots without a key, and takes the largest score anew.
-template <class Mask>
-void mask_scores(const Mask& mask, const TileBlock& block, int lanes, float* scores, float* block_max) {
-  const F hidden = splat(-__builtin_inff());
-  for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
-    F maximum = hidden;
-    for (int slot = 0; slot < kBlockKeys; ++slot) {
-      float* at = scores + static_cast<std::ptrdiff_t>(slot) * lanes + lane;
-      const bool held = slot >= block.begin && slot < block.end;
-      const F score = held ? mask.apply(load(at), slot, lane) : hidden;
-      maximum = max_or_second(score, maximum);
-      store(score, at);
+  const TileMask& mask() const { return mask_; }
+  bool few() const { return few_; }
+  BlockRange blocks() const { return mask_.blocks(); }
+  Sees prepare(const TileBlock& block) { return mask_.prepare(block); }
+
+  // Scores of a block that was prepared, into workspace.scores, up to a stage; at Stage::biased hidden ones are -inf,
+  // and the largest of each lane goes to kBlockMax. Slots without a key hold -inf then, and before it anything.
+  void compute(const TileBlock& block, Sees sees, Stage stage) {
+    float* scores = work_.scores.data();
+    float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
+    keys_.set(head_.k, head_.width, head_.keys, block, work_.zeros.data(), work_.widened_keys.data());
+    raw(block, scores, block_max);
+    if (stage == Stage::raw) return;
+    terms_.cap(block, scores);
+    if (stage == Stage::capped) return;
+    terms_.add(block, scores);
+    if (sees == Sees::part) {
+      mask_.apply(block, scores, block_max);
+    } else if (few_ || head_.bias || head_.reshapes_scores()) {
+      take_maxima(scores, block_max);
     }
-    store(maximum, block_max + lane);
   }
-}
+
+ private:
+  // scale * dot.
+  void raw(const TileBlock& block, float* scores, float* block_max) const {
+#if HWY_TARGET != HWY_SCALAR
+    if (few_) {
+      return score_few_rows(keys_.data(), work_.queries.data(), head_.width, tile_.live_end, head_.scale, scores);
+    }
+#endif
+    with_vectors(tile_.lanes, [&](auto vectors) HWY_ATTR {
+      score_block<vectors()>(keys_.data(), work_.queries.data(), head_.width, tile_.lanes, head_.scale, block.begin,
+                             block.end, scores, block_max);
+    });
+  }
+
+  // The largest score of each lane of a whole block.
+  void take_maxima(const float* scores, float* block_max) const {
+    for (int lane = 0; lane < tile_.lanes; lane += static_cast<int>(kLanes)) {
+      F maximum = splat(-__builtin_inff());
+      for (int slot = 0; slot < kBlockKeys; ++slot) {
+        maximum = max_or_second(load(scores + static_cast<std::ptrdiff_t>(slot) * tile_.lanes + lane), maximum);
+      }
+      store(maximum, block_max + lane);
+    }
+  }
+
+  const HeadProblem& head_;
+  const TileRows& tile_;
+  TileWorkspace& work_;
+  const bool few_;
+  TileMask mask_;
+  const ScoreTerms terms_;
+  RowPointers keys_;
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sightline

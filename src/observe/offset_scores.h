@@ -11,26 +11,42 @@
 namespace sightline {
 
 /// The score of each row at chosen offsets (key position - query position), picked up as its block passes; it becomes a
-/// weight, with the bits of the map's, when the row's state is final.
+/// weight, with the bits of the map's, when the row's state is final. Where values are measured the value's length is
+/// picked up with it.
 struct OffsetScores {
   std::span<const std::int64_t> offsets;
-  float* score = nullptr;  // [offsets, lanes]
+  float* score = nullptr;   // [offsets, lanes]
+  float* length = nullptr;  // [offsets, lanes] or null
 
   // No two positions are farther apart; larger offsets could overflow, and reach no key either.
   static constexpr std::int64_t kFarthest = std::int64_t{1} << 40;
 
-  void begin(int lanes) const { std::fill_n(score, offsets.size() * lanes, -std::numeric_limits<float>::infinity()); }
+  void begin(int lanes) const {
+    std::fill_n(score, offsets.size() * lanes, -std::numeric_limits<float>::infinity());
+    if (length != nullptr) std::fill_n(length, offsets.size() * lanes, 0.0f);
+  }
 
-  // lane_position: where lane 0 stands in the sequence; the lanes follow one by one.
-  void absorb(const TileBlock& block, int lanes, std::int64_t lane_position) const {
+  // position(lane): where a lane's row stands. lengths: [kBlockKeys] of the block's values, read if length is asked
+  // for.
+  template <class Position>
+  void absorb(const TileBlock& block, int lanes, const Position& position, const float* lengths) const {
     for (std::size_t o = 0; o < offsets.size(); ++o) {
-      const std::int64_t offset = std::clamp(offsets[o], -kFarthest, kFarthest);
-      const std::int64_t slot_of_first = lane_position + offset - block.position;
-      const std::int64_t from = std::max<std::int64_t>(0, block.begin - slot_of_first);
-      const std::int64_t to = std::min<std::int64_t>(lanes, block.end - slot_of_first);
-      for (std::int64_t lane = from; lane < to; ++lane) {
-        score[static_cast<std::int64_t>(o) * lanes + lane] = block.scores[(slot_of_first + lane) * lanes + lane];
+      const std::int64_t offset = std::clamp(offsets[o], -kFarthest, kFarthest) - block.position;
+      for (int lane = 0; lane < lanes; ++lane) {
+        const std::int64_t slot = position(lane) + offset, to = static_cast<std::int64_t>(o) * lanes + lane;
+        if (slot < block.begin || slot >= block.end) continue;
+        score[to] = block.scores[slot * lanes + lane];
+        if (length != nullptr) length[to] = lengths[slot];
       }
+    }
+  }
+
+  // Takes in what another pass, over other keys, picked up.
+  void merge(int lanes, const OffsetScores& other) const {
+    for (std::size_t i = 0; i < offsets.size() * lanes; ++i) {
+      if (other.score[i] == -std::numeric_limits<float>::infinity()) continue;
+      score[i] = other.score[i];
+      if (length != nullptr) length[i] = other.length[i];
     }
   }
 };

@@ -15,32 +15,33 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// As add_rows(), for a tile of kGroups * 16 lanes, whose factors stay in registers.
+// As add_rows(), for kGroups * 16 lanes, whose factors stay in registers.
 template <int kGroups>
-HWY_INLINE void add_groups(const float* HWY_RESTRICT values, std::int64_t count, const float* HWY_RESTRICT factors,
-                           float* HWY_RESTRICT chains) {
-  constexpr int kLanesOfTile = kGroups * kChains;
+HWY_INLINE void add_groups(const float* HWY_RESTRICT values, std::int64_t count, std::int64_t stride,
+                           const float* HWY_RESTRICT factors, float* HWY_RESTRICT chains) {
   for (std::size_t r = 0; r < kChains; r += kLanes) {
     F factor[kGroups];
     for (int g = 0; g < kGroups; ++g) factor[g] = load(factors + g * kChains + r);
     for (std::int64_t i = 0; i < count; ++i) {
       F sum = load(chains + i * kChains + r);
-      for (int g = 0; g < kGroups; ++g) sum = fma(load(values + i * kLanesOfTile + g * kChains + r), factor[g], sum);
+      for (int g = 0; g < kGroups; ++g) sum = fma(load(values + i * stride + g * kChains + r), factor[g], sum);
       store(sum, chains + i * kChains + r);
     }
   }
 }
 
 // chains[r] += values[lane] * factors[lane] for the lanes with lane % 16 == r, ascending, for `count` rows of values
-// [count, lanes] and of chains [count, kChains]. A value of NaN adds NaN, whatever its factor.
-inline void add_rows(const float* values, std::int64_t count, const float* factors, int lanes, float* chains) {
+// [count, stride], of which `lanes` are read, and of chains [count, kChains]. A value of NaN adds NaN, whatever its
+// factor.
+inline void add_rows(const float* values, std::int64_t count, std::int64_t stride, const float* factors, int lanes,
+                     float* chains) {
   switch (lanes / kChains) {
     case 1:
-      return add_groups<1>(values, count, factors, chains);
+      return add_groups<1>(values, count, stride, factors, chains);
     case 2:
-      return add_groups<2>(values, count, factors, chains);
+      return add_groups<2>(values, count, stride, factors, chains);
     default:
-      return add_groups<3>(values, count, factors, chains);
+      return add_groups<3>(values, count, stride, factors, chains);
   }
 }
 static_assert(kTileRows == 3 * kChains);

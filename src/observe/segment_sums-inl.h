@@ -39,26 +39,28 @@ struct SegmentSums {
     std::fill_n(reference, static_cast<std::size_t>(segments) * lanes, -__builtin_inff());
   }
 
-  // block_sum: [lanes] of all keys; running_max: [lanes] after this block.
-  void absorb(const TileBlock& block, const SegmentParts& parts, int lanes, const float* block_sum,
-              const float* running_max) const {
+  // weights: [kBlockKeys, lanes], those of the block or what is summed in their place. block_sum: [lanes] of all keys,
+  // or null if it isn't known. running_max: [lanes] after this block.
+  void absorb(const TileBlock& block, const SegmentParts& parts, int lanes, const float* weights,
+              const float* block_sum, const float* running_max) const {
     for (const SegmentPart& part : parts.at(block.position)) {
       *seen = std::max(*seen, part.segment + 1);
-      const bool whole = __builtin_popcountll(part.slots) == block.end - block.begin;
+      const bool whole = block_sum != nullptr && __builtin_popcountll(part.slots) == block.end - block.begin;
       for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
-        const F added = whole ? load(block_sum + lane) : sum_of(block.weights + lane, part.slots, lanes);
+        const F added = whole ? load(block_sum + lane) : sum_of(weights + lane, part.slots, lanes);
         add(static_cast<std::ptrdiff_t>(part.segment) * lanes + lane, added, load(running_max + lane));
       }
     }
   }
 
   // total = total * a + (the chunk's sum) * b, both [lanes]; chunk_max: [lanes].
-  void merge_chunk(int lanes, const float* chunk_max, const float* a, const float* b) const {
+  void merge_chunk(int lanes, const SegmentSums& chunk, const float* chunk_max, const float* a, const float* b) const {
+    *seen = std::max(*seen, *chunk.seen);
     for (std::int32_t s = 0; s < *seen; ++s) {
       for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
         const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s) * lanes + lane;
-        const F moved = weight_of(exponent(load(reference + at), load(chunk_max + lane))).value;
-        const F part = hn::Mul(hn::Mul(load(sum + at), moved), load(b + lane));
+        const F moved = weight_of(exponent(load(chunk.reference + at), load(chunk_max + lane))).value;
+        const F part = hn::Mul(hn::Mul(load(chunk.sum + at), moved), load(b + lane));
         store(fma(load(total + at), load(a + lane), part), total + at);
       }
     }

@@ -1,6 +1,7 @@
 #ifndef SIGHTLINE_OBSERVE_TILE_BLOCK_H_
 #define SIGHTLINE_OBSERVE_TILE_BLOCK_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace sightline {
@@ -19,12 +20,21 @@ inline constexpr int kChains = 16;
 // accumulators of 32 registers; four vectors leave room for six keys and more loads a multiply-add.
 inline constexpr int kTileRows = 48;
 
-/// A tile's rows: lane i holds row first + i of the head. Lanes outside [live_begin, live_end) repeat the nearest live
-/// row.
+/// A tile's rows, one a lane. Usually lane i holds row first + i of one head, lane 0 at a multiple of 16 in the
+/// sequence, so that a row's lane mod 16 is its position mod 16. Few rows are stacked: all rows of the first head, then
+/// all of the next, numbered through as in arrays of [heads, rows]; lane i holds number first + i. Lanes outside
+/// [live_begin, live_end) repeat the nearest live row.
 struct TileRows {
-  std::int64_t first = 0;  // such that lane 0 stands at a multiple of 16 in the sequence; may be negative
+  std::int64_t first = 0;  // may be negative where rows are not stacked
   int lanes = 0;           // 16, 32 or 48
   int live_begin = 0, live_end = 0;
+  std::int64_t stacked = 0;  // rows a head where they are stacked, else 0
+
+  std::int64_t head(int lane) const { return stacked == 0 ? 0 : number(lane) / stacked; }
+  std::int64_t row(int lane) const { return stacked == 0 ? number(lane) : number(lane) % stacked; }
+
+ private:
+  std::int64_t number(int lane) const { return first + std::clamp(lane, live_begin, live_end - 1); }
 };
 
 /// One block of keys as a tile of rows sees it. Slot s is key first_key + s of the tensor and stands at position + s.

@@ -9,6 +9,7 @@ namespace sightline::testing {
 namespace {
 
 constexpr float kUnwritten = 7.5e8f;
+constexpr std::size_t kMassChains = 16;
 
 std::int64_t between(std::mt19937_64& random, std::int64_t from, std::int64_t to) {
   return std::uniform_int_distribution<std::int64_t>(from, std::max(from, to))(random);
@@ -39,10 +40,17 @@ ObservationRecipe ObservationRecipe::any(const AttentionProblem& problem, std::m
   recipe.overview_cols = between(random, 1, std::clamp<std::int64_t>(keys, 1, 9));
   for (std::int64_t n = between(random, 0, 3); n > 0 && queries > 0; --n)
     recipe.rows.push_back(between(random, 0, queries - 1));
+  if (between(random, 0, 11) == 0) recipe.measure = Measure::value_weight;
+  recipe.sinks = !problem.sinks.empty() || between(random, 0, 19) == 0;
+  recipe.running = between(random, 0, 11) == 0 && problem.cu_seqlens_q.empty();
+  if (!recipe.running) return recipe;
+  recipe.mass_decay = between(random, 0, 1) == 0 ? 1 : static_cast<float>(between(random, 2, 9)) / 10;
+  recipe.mass_row_begin = 0;
+  recipe.mass_row_end = INT64_MAX;
   return recipe;
 }
 
-Observed::Observed(const AttentionProblem& problem, const ObservationRecipe& recipe, Strided<float> output, int threads)
+Observed::Observed(const AttentionProblem& problem, const ObservationRecipe& recipe, Strided<float> output)
     : out(std::move(output)) {
   const std::size_t planes = problem.q.shape[0] * problem.q.shape[1], rows = planes * problem.q.shape[2];
   for (auto* values : {&row_max, &row_sum, &lse, &entropy, &position, &distance}) values->assign(rows, kUnwritten);
@@ -53,6 +61,13 @@ Observed::Observed(const AttentionProblem& problem, const ObservationRecipe& rec
   segment_mass.assign(rows * recipe.segments, kUnwritten);
   overview.assign(planes * recipe.overview_rows * recipe.overview_cols, kUnwritten);
   row_weights.assign(planes * recipe.rows.size() * problem.k.shape[2], kUnwritten);
+  if (recipe.sinks) sink_weight.assign(rows, kUnwritten);
+  if (recipe.sinks) entropy_with_sink.assign(rows, kUnwritten);
+  if (recipe.running) mass_sums.assign(key_mass.size() * kMassChains, 0);
+}
+
+Observed::Observed(const AttentionProblem& problem, const ObservationRecipe& recipe, Strided<float> output, int threads)
+    : Observed(problem, recipe, std::move(output)) {
   attention(problem, out.mutable_view(), request(recipe), {threads});
 }
 
@@ -80,14 +95,30 @@ Observations Observed::request(const ObservationRecipe& recipe) {
   see.overview = overview.data();
   see.rows = recipe.rows;
   see.row_weights = row_weights.data();
+  see.measure = recipe.measure;
+  if (recipe.sinks) see.sink_weight = sink_weight.data();
+  if (recipe.sinks) see.entropy_with_sink = entropy_with_sink.data();
+  if (recipe.running) see.mass_sums = mass_sums.data();
+  see.mass_decay = recipe.mass_decay;
   return see;
 }
 
 std::vector<std::pair<const char*, const std::vector<float>*>> Observed::arrays() const {
-  return {{"row_max", &row_max},           {"row_sum", &row_sum},   {"lse", &lse},
-          {"entropy", &entropy},           {"position", &position}, {"distance", &distance},
-          {"topk_weight", &topk_weight},   {"key_mass", &key_mass}, {"offset_mass", &offset_mass},
-          {"segment_mass", &segment_mass}, {"overview", &overview}, {"row_weights", &row_weights}};
+  return {{"row_max", &row_max},
+          {"row_sum", &row_sum},
+          {"lse", &lse},
+          {"entropy", &entropy},
+          {"position", &position},
+          {"distance", &distance},
+          {"topk_weight", &topk_weight},
+          {"key_mass", &key_mass},
+          {"offset_mass", &offset_mass},
+          {"segment_mass", &segment_mass},
+          {"overview", &overview},
+          {"row_weights", &row_weights},
+          {"sink_weight", &sink_weight},
+          {"entropy_with_sink", &entropy_with_sink},
+          {"mass_sums", &mass_sums}};
 }
 
 std::string Observed::difference(const Observed& other) const {

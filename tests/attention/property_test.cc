@@ -12,6 +12,7 @@
 #include "tests/attention/observed.h"
 #include "tests/attention/random_problem.h"
 #include "tests/attention/reference_check.h"
+#include "tests/attention/skips.h"
 #include "tests/attention/test_cases.h"
 
 namespace sightline::testing {
@@ -53,6 +54,8 @@ class Coverage {
     note("rows without a visible key", r.mask == MaskKind::some_rows_empty);
     note("bias of the lowest float", r.bias == BiasKind::lowest_float);
     note("more than one chunk of keys", r.keys > 4096);
+    for (int f = 0; f < kFeatures; ++f) note(feature_name(static_cast<Feature>(f)), r.has(static_cast<Feature>(f)));
+    note("no feature", r.features == 0);
   }
   void print_and_check() const {
     for (const auto& [what, times] : times_) {
@@ -69,10 +72,11 @@ class Coverage {
 
 TEST(AttentionProperty, AgreesWithTheReferenceOnEveryTarget) {
   Coverage coverage;
+  Skips skips;
   check_property([&] {
     const ProblemRecipe recipe = *any_recipe();
     coverage.count(recipe);
-    check_recipe(recipe);
+    skips.run(recipe, [&] { check_recipe(recipe); });
   });
   coverage.print_and_check();
 }

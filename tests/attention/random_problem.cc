@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <limits>
-#include <ostream>
 
 #include "src/attention/reference.h"
+#include "tests/attention/formats.h"
 
 namespace sightline::testing {
 namespace {
@@ -12,66 +12,9 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kLowest = std::numeric_limits<float>::lowest();
-// fp64 loops take about 10 ns a product: this keeps one case below about 10 ms.
-constexpr std::int64_t kMostProducts = 1'000'000;
 
-rc::Gen<std::int64_t> range(std::int64_t from, std::int64_t to) { return rc::gen::inRange<std::int64_t>(from, to + 1); }
-
-rc::Gen<std::int64_t> any_queries() {
-  return rc::gen::weightedOneOf<std::int64_t>({{1, rc::gen::just<std::int64_t>(0)},
-                                               {3, rc::gen::just<std::int64_t>(1)},
-                                               {8, range(2, 20)},
-                                               {4, range(21, 140)}});
-}
-
-// Beyond 4096 keys a row has more than one chunk.
-rc::Gen<std::int64_t> any_keys() {
-  return rc::gen::weightedOneOf<std::int64_t>({{1, rc::gen::just<std::int64_t>(0)},
-                                               {1, rc::gen::just<std::int64_t>(1)},
-                                               {8, range(2, 70)},
-                                               {8, range(60, 300)},
-                                               {1, range(4000, 4300)}});
-}
-
-rc::Gen<std::int64_t> any_width() {
-  return rc::gen::weightedOneOf<std::int64_t>({{2, rc::gen::just<std::int64_t>(1)},
-                                               {8, range(2, 20)},
-                                               {4, range(31, 70)},
-                                               {2, rc::gen::element<std::int64_t>(64, 80, 96, 128)},
-                                               {1, range(129, 300)}});
-}
-
-rc::Gen<Layout> any_layout(int count) {
-  return rc::gen::map(range(0, count - 1), [](std::int64_t n) { return static_cast<Layout>(n); });
-}
-
-rc::Gen<Layout> any_output_layout() {
-  return rc::gen::element(Layout::dense, Layout::heads_inside, Layout::transposed, Layout::reversed, Layout::spread);
-}
-
-rc::Gen<std::optional<float>> any_scale() {
-  const auto given = rc::gen::element(0.0f, 1.0f, 0.125f, -0.3f, 3.0f, 1e-8f);
-  return rc::gen::weightedOneOf<std::optional<float>>(
-      {{3, rc::gen::just(std::optional<float>())}, {2, rc::gen::map(given, [](float x) { return std::optional(x); })}});
-}
-
-// Each value as often as its weight says.
-template <class Enum>
-rc::Gen<Enum> any_of(std::initializer_list<std::pair<std::size_t, Enum>> choices) {
-  std::vector<Enum> all;
-  for (const auto& [weight, choice] : choices) all.insert(all.end(), weight, choice);
-  return rc::gen::elementOf(all);
-}
-
-// Shrinks the lengths until the reference can do it in milliseconds.
-ProblemRecipe affordable(ProblemRecipe r) {
-  const auto products = [&] { return r.batch * r.query_heads() * r.queries * r.keys * (r.width + r.value_width + 4); };
-  while (products() > kMostProducts && r.batch * r.group * r.kv_heads > 1) r.batch = r.group = r.kv_heads = 1;
-  while (products() > kMostProducts && r.queries > 1) r.queries = r.queries / 2;
-  while (products() > kMostProducts && r.width + r.value_width > 2)
-    r.width = (r.width + 1) / 2, r.value_width = (r.value_width + 1) / 2;
-  return r;
-}
+// Purposes of ProblemRecipe::numbers().
+enum Purpose : std::uint64_t { kOperands = 2, kMask, kBias, kPoison };
 
 Shape4 broadcast(Shape4 shape, int axes) {
   for (int axis = 0; axis < 4; ++axis) {
@@ -80,64 +23,35 @@ Shape4 broadcast(Shape4 shape, int axes) {
   return shape;
 }
 
-bool chance(std::mt19937_64& random, double p) { return std::uniform_real_distribution<>()(random) < p; }
+DType float_type(const ProblemRecipe& recipe) {
+  if (!recipe.has(Feature::half_inputs)) return DType::f32;
+  std::mt19937_64 random = recipe.numbers(Feature::half_inputs);
+  return chance(random, 0.5) ? DType::f16 : DType::bf16;
+}
 
-std::int64_t between(std::mt19937_64& random, std::int64_t from, std::int64_t to) {
-  return std::uniform_int_distribution<std::int64_t>(from, to)(random);
+DType key_type(const ProblemRecipe& recipe) {
+  if (!recipe.has(Feature::quantised_keys)) return float_type(recipe);
+  std::mt19937_64 random = recipe.numbers(Feature::quantised_keys);
+  return chance(random, 0.5) ? DType::i8_row : DType::q4_1;
 }
 
 }  // namespace
 
-std::ostream& operator<<(std::ostream& out, const ProblemRecipe& r) {
-  out << "seed " << r.seed << ": q [" << r.batch << ", " << r.query_heads() << ", " << r.queries << ", " << r.width
-      << "] " << layout_name(r.q) << ", k [" << r.batch << ", " << r.kv_heads << ", " << r.keys << ", " << r.width
-      << "] " << layout_name(r.k) << ", v width " << r.value_width << " " << layout_name(r.v) << ", out "
-      << layout_name(r.out) << ", magnitude " << r.magnitude;
-  if (r.scale) out << ", scale " << *r.scale;
-  if (r.causal) out << ", causal " << (r.alignment == Alignment::top_left ? "top left" : "bottom right");
-  return out << ", mask " << static_cast<int>(r.mask) << " broadcast " << r.mask_broadcast << ", bias "
-             << static_cast<int>(r.bias) << " broadcast " << r.bias_broadcast << (r.sequences ? ", sequences" : "")
-             << ", poison " << static_cast<int>(r.poison);
-}
-
-rc::Gen<ProblemRecipe> any_recipe() {
-  using R = ProblemRecipe;
-  const auto recipe = rc::gen::build<R>(
-      rc::gen::set(&R::seed),
-      rc::gen::set(&R::batch, rc::gen::weightedElement<std::int64_t>({{1, 0}, {12, 1}, {6, 2}, {3, 3}})),
-      rc::gen::set(&R::kv_heads, range(1, 3)), rc::gen::set(&R::group, range(1, 4)),
-      rc::gen::set(&R::queries, any_queries()), rc::gen::set(&R::keys, any_keys()),
-      rc::gen::set(&R::width, any_width()), rc::gen::set(&R::value_width, any_width()),
-      rc::gen::set(&R::q, any_layout(kLayouts)), rc::gen::set(&R::k, any_layout(kLayouts)),
-      rc::gen::set(&R::v, any_layout(kLayouts)), rc::gen::set(&R::out, any_output_layout()),
-      rc::gen::set(&R::magnitude, rc::gen::element(1.0f, 4.0f, 0.01f)), rc::gen::set(&R::scale, any_scale()),
-      rc::gen::set(&R::causal),
-      rc::gen::set(&R::alignment, rc::gen::element(Alignment::top_left, Alignment::bottom_right)),
-      rc::gen::set(&R::mask, any_of<MaskKind>({{4, MaskKind::none},
-                                               {1, MaskKind::sparse},
-                                               {1, MaskKind::half},
-                                               {1, MaskKind::dense},
-                                               {1, MaskKind::some_rows_empty}})),
-      rc::gen::set(
-          &R::bias,
-          any_of<BiasKind>(
-              {{4, BiasKind::none}, {2, BiasKind::plain}, {1, BiasKind::some_hidden}, {1, BiasKind::lowest_float}})),
-      rc::gen::set(&R::mask_broadcast, rc::gen::inRange(0, 16)),
-      rc::gen::set(&R::bias_broadcast, rc::gen::inRange(0, 16)), rc::gen::set(&R::sequences),
-      rc::gen::set(&R::poison, any_of<Poison>({{3, Poison::none}, {2, Poison::hidden}, {1, Poison::visible}})));
-  return rc::gen::map(rc::gen::resize(rc::kNominalSize, recipe), affordable);
-}
-
-RandomProblem::RandomProblem(const ProblemRecipe& recipe) : recipe_(recipe) {
-  std::mt19937_64 random(recipe.seed);
-  make_operands(random);
+RandomProblem::RandomProblem(const ProblemRecipe& recipe) : recipe_(recipe), sequences_(recipe) {
   problem_.scale = recipe.scale;
   problem_.causal = recipe.causal;
   problem_.alignment = recipe.alignment;
-  if (recipe.mask != MaskKind::none) make_mask(random);
-  if (recipe.bias != BiasKind::none) make_bias(random);
-  if (recipe.sequences) make_sequences(random);
-  if (recipe.poison != Poison::none) poison(random);
+  problem_.q.shape = {recipe.batch, recipe.query_heads(), recipe.queries, recipe.width};
+  problem_.k.shape = {recipe.batch, recipe.kv_heads, recipe.keys, recipe.width};
+  problem_.v.shape = {recipe.batch, recipe.kv_heads, recipe.keys, recipe.value_width};
+  if (recipe.mask != MaskKind::none) make_mask();
+  if (recipe.bias != BiasKind::none) make_bias();
+  sequences_.apply(problem_);
+  features_.apply(recipe, problem_);
+  if (recipe.has(Feature::pages)) make_paging();
+  Numbers numbers = make_numbers();
+  if (recipe.poison != Poison::none) poison(numbers);
+  store(numbers);
 }
 
 Strided<float> RandomProblem::make_output() const {
@@ -145,23 +59,23 @@ Strided<float> RandomProblem::make_output() const {
   return {DType::f32, shape, recipe_.out, 7.5e8f};
 }
 
-// Gaps are NaN: an engine that reads them shows it.
-void RandomProblem::make_operands(std::mt19937_64& random) {
+RandomProblem::Numbers RandomProblem::make_numbers() const {
+  std::mt19937_64 random = recipe_.numbers(kOperands);
   std::normal_distribution<float> normal;
-  const auto make = [&](std::int64_t heads, std::int64_t length, std::int64_t width, Layout layout, float magnitude) {
-    Strided<float> tensor(DType::f32, {recipe_.batch, heads, length, width}, layout, kNan);
+  const auto make = [&](const TensorView& view, float magnitude) {
+    Strided<float> tensor(DType::f32, view.shape, Layout::dense, kNan);
     tensor.fill([&](float& x) { x = normal(random) * magnitude; });
     return tensor;
   };
-  q_ = make(recipe_.query_heads(), recipe_.queries, recipe_.width, recipe_.q, recipe_.magnitude);
-  k_ = make(recipe_.kv_heads, recipe_.keys, recipe_.width, recipe_.k, recipe_.magnitude);
-  v_ = make(recipe_.kv_heads, recipe_.keys, recipe_.value_width, recipe_.v, 1);
-  problem_.q = q_.view();
-  problem_.k = k_.view();
-  problem_.v = v_.view();
+  Numbers numbers;
+  numbers.q = make(problem_.q, recipe_.magnitude);
+  numbers.k = make(problem_.k, recipe_.magnitude);
+  numbers.v = make(problem_.v, 1);
+  return numbers;
 }
 
-void RandomProblem::make_mask(std::mt19937_64& random) {
+void RandomProblem::make_mask() {
+  std::mt19937_64 random = recipe_.numbers(kMask);
   const Shape4 full{recipe_.batch, recipe_.query_heads(), recipe_.queries, recipe_.keys};
   const double visible = recipe_.mask == MaskKind::sparse ? 0.03 : recipe_.mask == MaskKind::dense ? 0.97 : 0.5;
   mask_ = {DType::boolean, broadcast(full, recipe_.mask_broadcast),
@@ -176,28 +90,57 @@ void RandomProblem::make_mask(std::mt19937_64& random) {
   problem_.mask = mask_.view();
 }
 
-void RandomProblem::make_bias(std::mt19937_64& random) {
-  const Shape4 full{recipe_.batch, recipe_.query_heads(), recipe_.queries, recipe_.keys};
+void RandomProblem::make_bias() {
+  std::mt19937_64 random = recipe_.numbers(kBias);
+  const Shape4 shape =
+      broadcast({recipe_.batch, recipe_.query_heads(), recipe_.queries, recipe_.keys}, recipe_.bias_broadcast);
+  const auto layout = static_cast<Layout>(between(random, 0, kLayouts - 1));
   std::normal_distribution<float> normal(0, 2);
-  bias_ = {DType::f32, broadcast(full, recipe_.bias_broadcast), static_cast<Layout>(between(random, 0, kLayouts - 1)),
-           kNan};
-  bias_.fill([&](float& x) {
-    x = normal(random);
-    if (recipe_.bias == BiasKind::some_hidden && chance(random, 0.4)) x = -kInf;
-    if (recipe_.bias == BiasKind::lowest_float && chance(random, 0.7)) x = kLowest;
-  });
-  problem_.bias = bias_.view();
+  const auto any = [&] {
+    const float x = normal(random);
+    if (recipe_.bias == BiasKind::some_hidden && chance(random, 0.4)) return -kInf;
+    return recipe_.bias == BiasKind::lowest_float && chance(random, 0.7) ? kLowest : x;
+  };
+  if (!recipe_.has(Feature::half_bias)) {
+    bias_ = {DType::f32, shape, layout, kNan};
+    bias_.fill([&](float& x) { x = any(); });
+    problem_.bias = bias_.view();
+    return;
+  }
+  const bool brain = chance(random, 0.5);
+  half_bias_ = {brain ? DType::bf16 : DType::f16, shape, layout, 0x7FFF};
+  half_bias_.fill([&](std::uint16_t& x) { x = brain ? to_bf16(any()) : to_f16(any()); });
+  problem_.bias = half_bias_.view();
 }
 
-void RandomProblem::make_sequences(std::mt19937_64& random) {
-  for (std::int64_t b = 0; b < recipe_.batch; ++b) {
-    SequenceSpan span;
-    span.key_count = chance(random, 0.3) ? -1 : between(random, 0, recipe_.keys);
-    span.key_position = chance(random, 0.5) ? 0 : between(random, 1, 9000);
-    if (chance(random, 0.5)) span.query_position = span.key_position + between(random, -5, recipe_.keys);
-    sequences_.push_back(span);
-  }
-  problem_.sequences = sequences_;
+void RandomProblem::make_paging() {
+  std::mt19937_64 random = recipe_.numbers(Feature::pages);
+  constexpr std::int64_t kSizes[] = {16, 17, 64, 100};
+  const std::int64_t size = kSizes[between(random, 0, 3)];
+  paging_.emplace(sequences_.lengths(), size, chance(random, 0.4), random);
+}
+
+void RandomProblem::store(const Numbers& numbers) {
+  q_ = Operand(numbers.q, float_type(recipe_), recipe_.q);
+  k_ = store_keys(numbers.k, recipe_.k, key_type(recipe_));
+  v_ = store_keys(numbers.v, recipe_.v, key_type(recipe_));
+  problem_.q = q_.view();
+  problem_.k = k_.view();
+  problem_.v = v_.view();
+  if (!paging_) return;
+  problem_.pages = paging_->view();
+  problem_.pages.k_page_stride = problem_.k.strides[0];
+  problem_.pages.v_page_stride = problem_.v.strides[0];
+  problem_.k.strides[0] = problem_.v.strides[0] = INT64_MIN / 4;  // is not to be read
+}
+
+Operand RandomProblem::store_keys(const Strided<float>& numbers, Layout layout, DType dtype) const {
+  if (!paging_) return {numbers, dtype, layout};
+  return {numbers, dtype, layout, *paging_, [this](std::int64_t b, std::int64_t j) {
+            const auto [sequence, n] = sequences_.of_key(b, j);
+            const auto [page, slot] = paging_->locate(sequence, n);
+            return Operand::Place{page, slot};
+          }};
 }
 
 // For each [batch, kv head, key]: whether any query sees it. Width 1 and zeros make scores nothing but bias and mask.
@@ -220,10 +163,18 @@ std::vector<bool> RandomProblem::seen_keys() const {
   return seen;
 }
 
+// Whether what is stored for key j of one head may be what another sees.
+bool RandomProblem::shares_memory(std::int64_t b, std::int64_t j, Layout layout) const {
+  if (!paging_) return layout == Layout::shared_batch || layout == Layout::shared_heads;
+  const auto [sequence, n] = sequences_.of_key(b, j);
+  const std::int64_t page = paging_->locate(sequence, n).first;
+  return page >= 0 && paging_->is_shared(page);
+}
+
 // NaN and infinities in K and V where no query looks, and, for Poison::visible, here and there where one does.
-void RandomProblem::poison(std::mt19937_64& random) {
+void RandomProblem::poison(Numbers& numbers) const {
+  std::mt19937_64 random = recipe_.numbers(kPoison);
   const auto seen = seen_keys();
-  const auto shared = [](Layout layout) { return layout == Layout::shared_batch || layout == Layout::shared_heads; };
   std::size_t index = 0;
   for (std::int64_t b = 0; b < recipe_.batch; ++b) {
     for (std::int64_t h = 0; h < recipe_.kv_heads; ++h) {
@@ -232,13 +183,15 @@ void RandomProblem::poison(std::mt19937_64& random) {
         if (visible && (recipe_.poison == Poison::hidden || !chance(random, 0.01))) continue;
         const float bad = visible || chance(random, 0.6) ? kNan : chance(random, 0.5) ? kInf : -kInf;
         const bool in_k = visible ? chance(random, 0.5) : true, in_v = visible ? !in_k : true;
-        if (in_k && !shared(recipe_.k)) k_.at(b, h, j, between(random, 0, recipe_.width - 1)) = bad;
-        if (in_v && !shared(recipe_.v)) v_.at(b, h, j, between(random, 0, recipe_.value_width - 1)) = bad;
+        const std::int64_t at = between(random, 0, recipe_.width - 1),
+                           at_v = between(random, 0, recipe_.value_width - 1);
+        if (in_k && !shares_memory(b, j, recipe_.k)) numbers.k.at(b, h, j, at) = bad;
+        if (in_v && !shares_memory(b, j, recipe_.v)) numbers.v.at(b, h, j, at_v) = bad;
       }
     }
   }
-  if (recipe_.poison == Poison::visible && recipe_.queries > 0 && q_.shape()[0] > 0 && chance(random, 0.5)) {
-    q_.at(0, 0, between(random, 0, recipe_.queries - 1), 0) = kNan;
+  if (recipe_.poison == Poison::visible && recipe_.queries > 0 && recipe_.batch > 0 && chance(random, 0.5)) {
+    numbers.q.at(0, 0, between(random, 0, recipe_.queries - 1), 0) = kNan;
   }
 }
 

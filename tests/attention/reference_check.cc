@@ -4,73 +4,73 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <sstream>
+
+#include "tests/attention/row_bounds.h"
 
 namespace sightline::testing {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kUnit = 0x1p-24;       // fp32 rounds by at most this much, relatively
-constexpr double kSmallest = 0x1p-126;  // exp2 gives 0 below; smaller products may be lost
-
-// How far fp32 may be from the exact value in one row. A score is a chain of `width` fused multiply-adds, then a
-// multiplication by the scale and an addition of the bias: each rounds once, relative to at most |scale| |q| |k| and
-// the score itself. That moves the exponent of a weight; exp2, the sums and the rescaling by block add a few roundings
-// each.
-struct RowBounds {
-  double score = 0;   // absolute, of any visible score
-  double weight = 0;  // relative, of any weight, sum of weights or quotient of such
-  bool nan = false;   // the row holds a NaN, and all of its sums are NaN
-};
+constexpr double kNegligible = 1e-30;
 
 class Checker {
  public:
-  Checker(const RandomProblem& random, const ObservationRecipe& recipe, const Observed& got,
+  Checker(const RandomProblem& random, const ObservationRecipe& recipe, Observed& got,
           const reference::Result& expected)
-      : random_(random), p_(random.problem()), recipe_(recipe), got_(got), want_(expected) {
+      : random_(random),
+        p_(random.problem()),
+        recipe_(recipe),
+        got_(got),
+        want_(expected),
+        bounds_(row_bounds(random, expected)) {
     batch_ = p_.q.shape[0];
     heads_ = p_.q.shape[1];
     queries_ = p_.q.shape[2];
     keys_ = p_.k.shape[2];
+    for (std::int64_t row = 0; row < rows(); ++row) {
+      const std::int64_t plane = row / queries_;
+      query_.push_back(reference::locate(p_, plane / heads_, plane % heads_, row % queries_));
+    }
   }
 
   std::string run() {
-    measure();
     tiles_ = got_.map(p_, Stage::weights);
     biased_ = got_.map(p_, Stage::biased);
     check_rows();
+    check_sinks();
     check_outputs();
     check_maps();
+    check_stage(Stage::raw);
+    check_stage(Stage::capped);
     check_topk();
-    check_offsets_and_segments();
-    check_key_mass();
-    check_overview();
+    check_sums();
     check_zeros();
     if (!got_.out.gaps_untouched()) fail("out", 0, "a gap between elements was written", 0, 0);
     return message_;
   }
 
  private:
-  void measure();
-  void measure_row(std::int64_t row);
   void check_rows();
+  void check_empty_row(std::int64_t row);
+  void check_sinks();
   void check_outputs();
+  void check_output_row(std::int64_t row);
   void check_maps();
+  void check_stage(Stage stage);
   void check_topk();
-  void check_topk_row(std::int64_t row, const std::vector<float>& scores, const std::vector<float>& weights);
-  void check_offsets_and_segments();
-  void check_key_mass();
-  void check_overview();
+  void check_topk_by_score(std::int64_t row);
+  void check_topk_by_value(std::int64_t row, const double* measured);
+  void check_sums();
+  void check_sum(const char* what, const std::vector<float>& got, const std::vector<double>& expected,
+                 const std::vector<double>& bounds);
+  reference::Result bounds_of_weights() const;
   void check_zeros();
 
   const double* weights(std::int64_t row) const { return want_.weights.data() + row * keys_; }
   const double* scores(std::int64_t row) const { return want_.scores.data() + row * keys_; }
   std::int64_t rows() const { return batch_ * heads_ * queries_; }
-  std::int64_t kv_head(std::int64_t row) const { return row / queries_ % heads_ / (heads_ / p_.k.shape[1]); }
-  std::int64_t batch_of(std::int64_t row) const { return row / queries_ / heads_; }
-  SequenceSpan span(std::int64_t row) const {
-    return p_.sequences.empty() ? SequenceSpan{} : p_.sequences[batch_of(row)];
-  }
 
   void fail(const char* what, std::int64_t index, const std::string& why, double got, double expected) {
     if (!message_.empty()) return;
@@ -91,68 +91,41 @@ class Checker {
   const RandomProblem& random_;
   const AttentionProblem& p_;
   const ObservationRecipe& recipe_;
-  const Observed& got_;
+  Observed& got_;
   const reference::Result& want_;
+  const std::vector<RowBounds> bounds_;
+  std::vector<reference::Query> query_;  // of each row
   std::int64_t batch_, heads_, queries_, keys_;
-  std::vector<RowBounds> bounds_;
   std::vector<float> tiles_, biased_;  // the whole map, by tile()
   std::string message_;
 };
 
-double norm(const Strided<float>& tensor, std::int64_t b, std::int64_t h, std::int64_t s) {
-  double squares = 0;
-  for (std::int64_t d = 0; d < tensor.shape()[3]; ++d) squares += std::pow(tensor.at(b, h, s, d), 2);
-  return std::sqrt(squares);
-}
-
-void Checker::measure() {
-  bounds_.resize(rows());
-  for (std::int64_t row = 0; row < rows(); ++row) measure_row(row);
-}
-
-void Checker::measure_row(std::int64_t row) {
-  const std::int64_t b = batch_of(row), h = row / queries_ % heads_, width = p_.q.shape[3];
-  const double scale = std::abs(p_.scale ? *p_.scale : 1 / std::sqrt(static_cast<double>(width)));
-  double longest = 0, largest = 0, lowest = kInf;
-  for (std::int64_t j = 0; j < keys_; ++j) {
-    const double x = scores(row)[j];
-    if (x == -kInf) continue;
-    longest = std::max(longest, norm(random_.k(), b, kv_head(row), j));
-    if (std::abs(x) < 1e30) largest = std::max(largest, std::abs(x));
-    lowest = std::min(lowest, x);
-  }
-  RowBounds& bound = bounds_[row];
-  bound.nan = std::isnan(want_.lse[row]);
-  if (lowest == kInf) return;  // no visible key: exact
-  const double product = scale * norm(random_.q(), b, h, row % queries_) * longest;
-  bound.score = kUnit * ((static_cast<double>(width) + 4) * product + 4 * (largest + 3 * product)) + 1e-37;
-  if (std::abs(want_.row_max[row]) > 1e30) bound.score = 4e31 * 0x1p-2;  // about the lowest float: an ulp of it is 2e31
-  // Beyond 88 below the maximum a weight is 0 in fp32, whatever its error.
-  const double spread = std::min(88.0, want_.row_max[row] - lowest);
-  const double blocks = static_cast<double>(keys_) / 64 + 3;
-  bound.weight = std::expm1(2 * std::min(bound.score, 40.0)) + kUnit * (16 * spread + 16 * blocks + 96);
+void Checker::check_empty_row(std::int64_t row) {
+  if (got_.row_max[row] != -kInf) fail("row_max", row, "a row without visible key", got_.row_max[row], -kInf);
+  if (got_.lse[row] != want_.lse[row]) fail("lse", row, "a row without visible key", got_.lse[row], want_.lse[row]);
+  for (const auto* values : {&got_.row_sum, &got_.entropy, &got_.position, &got_.distance})
+    near("empty row", row, (*values)[row], 0, 0);
 }
 
 void Checker::check_rows() {
   for (std::int64_t row = 0; row < rows(); ++row) {
     const RowBounds& bound = bounds_[row];
-    const double max = want_.row_max[row];
+    const double max = want_.row_max[row], sum = want_.row_sum[row], lse = want_.lse[row];
     if (max == -kInf) {
-      if (got_.row_max[row] != -kInf || got_.lse[row] != -kInf)
-        fail("lse", row, "a row without visible key", got_.lse[row], -kInf);
-      for (const auto* values : {&got_.row_sum, &got_.entropy, &got_.position, &got_.distance})
-        near("empty row", row, (*values)[row], 0, 0);
+      check_empty_row(row);
       continue;
     }
-    const double sum = want_.row_sum[row], entropy = want_.entropy[row];
+    const double entropy = want_.entropy[row], logs = 1 + 2 * std::log(sum) + entropy;
+    const double seen = std::accumulate(weights(row), weights(row) + keys_, 0.0);
     near("row_max", row, got_.row_max[row], max, bound.score);
     near("row_sum", row, got_.row_sum[row], sum, sum * bound.weight);
-    near("lse", row, got_.lse[row], want_.lse[row],
-         bound.score + bound.weight + 4 * kUnit * (std::abs(max) + std::log(sum) + 1));
+    near("lse", row, got_.lse[row], lse,
+         bound.score + bound.weight + 4 * kUnit * (std::abs(max) + std::abs(lse) + std::log(sum) + 1));
     near("entropy", row, got_.entropy[row], entropy,
-         2 * bound.score + 2 * bound.weight * (1 + 2 * std::log(sum) + entropy));
+         2 * bound.score + 2 * bound.weight * (logs + seen * std::abs(lse - max)));
+    if (seen < kNegligible) continue;  // all of it may be lost in fp32
     // Weights that fp32 loses stand at most this far off.
-    const double lost = kSmallest * static_cast<double>(keys_) * (2.0 * static_cast<double>(keys_) + 20000);
+    const double lost = kSmallest / seen * static_cast<double>(keys_) * (2.0 * static_cast<double>(keys_) + 20000);
     // Within a block of 64 keys beside the row, distances come from differences of sums of positions.
     const double within_block = 64 * 8 * kUnit;
     near("position", row, got_.position[row], want_.position[row], want_.position[row] * 2 * bound.weight + lost);
@@ -161,27 +134,49 @@ void Checker::check_rows() {
   }
 }
 
+void Checker::check_sinks() {
+  for (std::int64_t row = 0; recipe_.sinks && row < rows(); ++row) {
+    const double weight = want_.sink_weight[row], bound = bounds_[row].weight;
+    const double seen = std::accumulate(weights(row), weights(row) + keys_, 0.0);
+    const double logs = seen * (1 + std::abs(want_.lse[row] - want_.row_max[row]) + 2 * std::log(want_.row_sum[row]));
+    const bool empty = want_.row_max[row] == -kInf;
+    if (p_.sinks.empty() || empty) {
+      near("sink_weight", row, got_.sink_weight[row], weight, 0);
+    } else {
+      near("sink_weight", row, got_.sink_weight[row], weight, 2 * bound * weight + kSmallest);
+    }
+    near("entropy_with_sink", row, got_.entropy_with_sink[row], want_.entropy_with_sink[row],
+         empty ? 0 : 2 * bounds_[row].score + 2 * bound * (1 + logs + 2 * want_.entropy_with_sink[row]));
+  }
+}
+
 void Checker::check_outputs() {
+  for (std::int64_t row = 0; row < rows(); ++row) check_output_row(row);
+}
+
+void Checker::check_output_row(std::int64_t row) {
+  const reference::Query& query = query_[row];
   const std::int64_t width = p_.v.shape[3];
-  for (std::int64_t row = 0; row < rows(); ++row) {
-    const std::int64_t b = batch_of(row), h = row / queries_ % heads_;
-    std::vector<double> magnitude(width, 0), largest(width, 0);
-    std::vector<bool> unclear(width, false);  // a weight so small that fp32 has 0, on a value that is not finite
+  const double head = p_.head_scale.empty() ? 1 : std::abs(p_.head_scale[query.h]);
+  const double factor = head * (p_.keep ? p_.keep_scale : 1);
+  for (std::int64_t d = 0; d < width; ++d) {
+    const double want = want_.out[row * width + d];
+    double magnitude = 0, largest = 0;
+    // A weight so small that fp32 has 0, or one that dropout takes, on a value that is not finite.
+    bool unclear = head == 0 && !std::isfinite(want);
     for (std::int64_t j = 0; j < keys_; ++j) {
       if (scores(row)[j] == -kInf) continue;
-      for (std::int64_t d = 0; d < width; ++d) {
-        const double value = std::abs(static_cast<double>(random_.v().at(b, kv_head(row), j, d)));
-        magnitude[d] += weights(row)[j] * value;
-        largest[d] = std::max(largest[d], value);
-        if (!std::isfinite(value) && weights(row)[j] < 1e-30) unclear[d] = true;
-      }
+      const double value = random_.v().magnitude(query.b, query.kv_head, j, d);
+      const bool dropped = p_.keep && reference::at(p_.keep, query.b, query.h, query.i, j) == 0;
+      if (!std::isfinite(value) && (dropped || weights(row)[j] < kNegligible)) unclear = true;
+      if (dropped) continue;
+      magnitude += weights(row)[j] * value;
+      largest = std::max(largest, value);
     }
-    for (std::int64_t d = 0; d < width; ++d) {
-      if (unclear[d]) continue;
-      const double bound =
-          magnitude[d] * (2 * bounds_[row].weight + kUnit * 80) + largest[d] * static_cast<double>(keys_) * kSmallest;
-      near("out", row * width + d, got_.out.at(b, h, row % queries_, d), want_.out[row * width + d], bound);
-    }
+    if (unclear) continue;
+    const double bound =
+        magnitude * (2 * bounds_[row].weight + kUnit * 80) + largest * static_cast<double>(keys_) * kSmallest;
+    near("out", row * width + d, got_.out.at(query.b, query.h, query.i, d), want, bound * factor);
   }
 }
 
@@ -208,102 +203,128 @@ void Checker::check_maps() {
   }
 }
 
+// Of keys in use of the row's own sequence, hidden or not.
+void Checker::check_stage(Stage stage) {
+  const auto map = got_.map(p_, stage);
+  const auto expected = reference::scores(p_, stage);
+  for (std::int64_t row = 0; row < rows(); ++row) {
+    const reference::Query& query = query_[row];
+    for (std::int64_t n = 0; n < query.key_count; ++n) {
+      const std::int64_t i = row * keys_ + query.first_key + n;
+      near(stage == Stage::raw ? "tile of raw scores" : "tile of capped scores", i, map[i], expected[i],
+           raw_score_bound(random_, query, n));
+    }
+  }
+}
+
 void Checker::check_topk() {
+  const auto measured =
+      recipe_.measure == Measure::weight ? std::vector<double>() : reference::measured(p_, want_, recipe_.measure);
   for (std::int64_t row = 0; row < rows(); ++row) {
     if (bounds_[row].nan) continue;
-    const auto of_row = [&](const std::vector<float>& map) {
-      return std::vector<float>(map.begin() + row * keys_, map.begin() + (row + 1) * keys_);
-    };
-    check_topk_row(row, of_row(biased_), of_row(tiles_));
+    if (measured.empty()) {
+      check_topk_by_score(row);
+    } else {
+      check_topk_by_value(row, measured.data() + row * keys_);
+    }
   }
 }
 
 // By the kernel's own scores, ties by lower key: exact.
-void Checker::check_topk_row(std::int64_t row, const std::vector<float>& scores, const std::vector<float>& weights) {
+void Checker::check_topk_by_score(std::int64_t row) {
+  const float* own = biased_.data() + row * keys_;
   std::vector<std::int64_t> order(keys_);
   std::iota(order.begin(), order.end(), 0);
-  std::erase_if(order, [&](std::int64_t j) { return scores[j] == -kInf; });
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return scores[a] > scores[b]; });
+  std::erase_if(order, [&](std::int64_t j) { return own[j] == -kInf; });
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return own[a] > own[b]; });
   for (int rank = 0; rank < recipe_.top_k; ++rank) {
     const std::int64_t i = row * recipe_.top_k + rank;
     const bool there = rank < static_cast<std::int64_t>(order.size());
-    const std::int64_t key = there ? order[rank] : -1;
-    const float weight = there ? weights[key] : 0;
+    const std::int64_t key = there ? order[rank] - query_[row].first_key : -1;
+    const float weight = there ? tiles_[row * keys_ + order[rank]] : 0;
     if (got_.topk_index[i] != key) fail("topk_index", i, "another key", got_.topk_index[i], static_cast<double>(key));
     if (!same_bits(got_.topk_weight[i], weight))
       fail("topk_weight", i, "not the tile's bits", got_.topk_weight[i], weight);
   }
 }
 
-void Checker::check_offsets_and_segments() {
-  const auto offsets = static_cast<std::int64_t>(recipe_.offsets.size());
+// Each place has the measure that the reference has there, to rounding; measures that fp32 loses may be left out.
+void Checker::check_topk_by_value(std::int64_t row, const double* measured) {
+  const reference::Query& query = query_[row];
+  std::vector<double> order;
+  double longest = 1;
+  for (std::int64_t n = 0; n < query.key_count; ++n) {
+    const std::int64_t j = query.first_key + n;
+    if (scores(row)[j] == -kInf) continue;
+    if (!std::isfinite(measured[j])) return;
+    longest = std::max(longest, value_length(random_, query, n));
+    order.push_back(measured[j]);
+  }
+  std::sort(order.begin(), order.end(), std::greater<>());
+  const double relative = 4 * bounds_[row].weight + kUnit * (static_cast<double>(p_.v.shape[3]) + 16) * longest;
+  std::set<std::int64_t> met;
+  for (int rank = 0; rank < recipe_.top_k; ++rank) {
+    const std::int64_t i = row * recipe_.top_k + rank, key = got_.topk_index[i];
+    const double want = rank < static_cast<std::int64_t>(order.size()) ? order[rank] : 0;
+    if (key < 0) {
+      near("measure of a place of topk_index that is empty", i, 0, want, kNegligible);
+      near("topk_weight", i, got_.topk_weight[i], 0, 0);
+      continue;
+    }
+    const std::int64_t j = query.first_key + key;
+    if (key >= query.key_count || scores(row)[j] == -kInf) return fail("topk_index", i, "a hidden key", j, -1);
+    if (!met.insert(key).second) fail("topk_index", i, "a key that was there before", j, -1);
+    near("measure of topk_index", i, measured[j], want, want * relative + kNegligible);
+    const float tile = tiles_[row * keys_ + j];
+    if (!same_bits(got_.topk_weight[i], tile)) fail("topk_weight", i, "not the tile's bits", got_.topk_weight[i], tile);
+  }
+}
+
+// In the place of weights, how far each may be off as it enters a sum: what is asked of them is linear.
+reference::Result Checker::bounds_of_weights() const {
+  reference::Result bounds = want_;
+  const auto terms = static_cast<double>(queries_ + keys_);
+  const bool lengths = recipe_.measure == Measure::value_weight;
   for (std::int64_t row = 0; row < rows(); ++row) {
-    const SequenceSpan span = this->span(row);
-    const std::int64_t count = span.key_count < 0 ? keys_ : span.key_count;
-    const std::int64_t aligned = p_.alignment == Alignment::top_left ? 0 : count - queries_;
-    const std::int64_t position = span.query_position.value_or(span.key_position + aligned) + row % queries_;
-    const double relative = 2 * bounds_[row].weight;
-    for (std::int64_t n = 0; n < offsets; ++n) {
-      const std::int64_t j = position + recipe_.offsets[n] - span.key_position;
-      const bool absent = j < 0 || j >= keys_ || scores(row)[j] == -kInf;
-      const double w = absent ? 0 : bounds_[row].nan ? NAN : weights(row)[j];
-      if (absent && bounds_[row].nan) continue;  // 0 or NaN
-      near("offset_mass", row * offsets + n, got_.offset_mass[row * offsets + n], w,
-           absent ? 0 : w * relative + kSmallest);
+    const reference::Query& query = query_[row];
+    double* bound = bounds.weights.data() + row * keys_;
+    if (bounds_[row].nan) {  // also of keys that it did not see
+      std::fill_n(bound, keys_, NAN);
+      std::fill_n(bounds.scores.begin() + row * keys_ + query.first_key, query.key_count, 0);
+      continue;
     }
-    std::vector<double> mass(recipe_.segments, 0);
-    const bool per_sequence = static_cast<std::int64_t>(recipe_.segment_of_key.size()) != keys_;
-    for (std::int64_t j = 0; j < keys_; ++j) {
-      const std::int32_t segment = recipe_.segment_of_key[(per_sequence ? batch_of(row) * keys_ : 0) + j];
-      if (segment >= 0) mass[segment] += weights(row)[j];
+    for (std::int64_t n = 0; n < query.key_count; ++n) {
+      const std::int64_t j = query.first_key + n;
+      if (scores(row)[j] == -kInf) continue;
+      const double length = lengths ? value_length(random_, query, n) : 1;
+      const double roundings = terms + (lengths ? static_cast<double>(p_.v.shape[3]) + 8 : 0);
+      bound[j] = weights(row)[j] * length * (2 * bounds_[row].weight + kUnit * roundings) + kSmallest * (length + 1);
     }
-    for (std::int32_t s = 0; s < recipe_.segments; ++s) {
-      const std::int64_t i = row * recipe_.segments + s;
-      if (!bounds_[row].nan)
-        near("segment_mass", i, got_.segment_mass[i], mass[s],
-             mass[s] * relative + static_cast<double>(keys_) * kSmallest);
-    }
+  }
+  return bounds;
+}
+
+void Checker::check_sum(const char* what, const std::vector<float>& got, const std::vector<double>& expected,
+                        const std::vector<double>& bounds) {
+  if (got.size() != expected.size()) return fail(what, 0, "another size", got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const bool any_nan = std::isnan(bounds[i]);  // of a row that is NaN; a weight that it did see is NaN
+    if (any_nan && !(std::isnan(expected[i]) && got.size() == got_.offset_mass.size())) continue;
+    near(what, static_cast<std::int64_t>(i), got[i], expected[i], bounds[i] + kSmallest);
   }
 }
 
-// Sums over rows: the row's own relative bound, and a rounding for each of the rows added up.
-void Checker::check_key_mass() {
-  const std::int64_t end = std::min(recipe_.mass_row_end, queries_);
-  for (std::int64_t plane = 0; plane < batch_ * heads_; ++plane) {
-    for (std::int64_t j = 0; j < keys_; ++j) {
-      double mass = 0, bound = kSmallest;
-      bool nan = false;
-      for (std::int64_t i = recipe_.mass_row_begin; i < end; ++i) {
-        const std::int64_t row = plane * queries_ + i;
-        nan |= bounds_[row].nan;
-        mass += weights(row)[j];
-        bound += weights(row)[j] * (2 * bounds_[row].weight + kUnit * static_cast<double>(queries_)) + kSmallest;
-      }
-      if (!nan) near("key_mass", plane * keys_ + j, got_.key_mass[plane * keys_ + j], mass, bound);
-    }
-  }
-}
-
-void Checker::check_overview() {
-  const std::int64_t bins_i = recipe_.overview_rows, bins_j = recipe_.overview_cols;
-  const auto edge = [](std::int64_t bin, std::int64_t count, std::int64_t bins) { return bin * count / bins; };
-  for (std::int64_t n = 0; n < batch_ * heads_ * bins_i * bins_j; ++n) {
-    const std::int64_t plane = n / bins_j / bins_i, a = n / bins_j % bins_i, c = n % bins_j;
-    const std::int64_t begin = edge(a, queries_, bins_i), end = edge(a + 1, queries_, bins_i);
-    double sum = 0, bound = kSmallest;
-    bool nan = false;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t row = plane * queries_ + i;
-      nan |= bounds_[row].nan;
-      for (std::int64_t j = edge(c, keys_, bins_j); j < edge(c + 1, keys_, bins_j); ++j) {
-        sum += weights(row)[j];
-        bound +=
-            weights(row)[j] * (2 * bounds_[row].weight + kUnit * static_cast<double>(queries_ + keys_)) + kSmallest;
-      }
-    }
-    const double count = static_cast<double>(std::max<std::int64_t>(end - begin, 1));
-    if (!nan) near("overview", n, got_.overview[n], sum / count, bound / count);
-  }
+void Checker::check_sums() {
+  Observations see = got_.request(recipe_);
+  see.topk_index = nullptr;
+  see.topk_weight = nullptr;
+  const auto expected = reference::observe(p_, want_, see);
+  see.measure = Measure::weight;
+  const auto bounds = reference::observe(p_, bounds_of_weights(), see);
+  check_sum("offset_mass", got_.offset_mass, expected.offset_mass, bounds.offset_mass);
+  check_sum("segment_mass", got_.segment_mass, expected.segment_mass, bounds.segment_mass);
+  check_sum("key_mass", got_.key_mass, expected.key_mass, bounds.key_mass);
+  check_sum("overview", got_.overview, expected.overview, bounds.overview);
 }
 
 // -0 would make bits depend on which of two equal maxima a target keeps.
@@ -314,15 +335,15 @@ void Checker::check_zeros() {
     if (found != values->end()) fail(name, found - values->begin(), "a negative zero", *found, 0);
   }
   for (std::int64_t i = 0; i < rows() * p_.v.shape[3]; ++i) {
-    const std::int64_t row = i / p_.v.shape[3];
-    const float x = got_.out.at(batch_of(row), row / queries_ % heads_, row % queries_, i % p_.v.shape[3]);
+    const reference::Query& query = query_[i / p_.v.shape[3]];
+    const float x = got_.out.at(query.b, query.h, query.i, i % p_.v.shape[3]);
     if (x == 0 && std::signbit(x)) fail("out", i, "a negative zero", x, 0);
   }
 }
 
 }  // namespace
 
-std::string check_against_reference(const RandomProblem& random, const ObservationRecipe& recipe, const Observed& got,
+std::string check_against_reference(const RandomProblem& random, const ObservationRecipe& recipe, Observed& got,
                                     const reference::Result& expected) {
   return Checker(random, recipe, got, expected).run();
 }

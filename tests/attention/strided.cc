@@ -72,5 +72,6 @@ bool Strided<T>::gaps_untouched() const {
 
 template class Strided<float>;
 template class Strided<std::uint8_t>;
+template class Strided<std::uint16_t>;
 
 }  // namespace sightline::testing

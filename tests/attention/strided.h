@@ -64,6 +64,7 @@ class Strided {
 
 extern template class Strided<float>;
 extern template class Strided<std::uint8_t>;
+extern template class Strided<std::uint16_t>;
 
 }  // namespace sightline::testing
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sightline/error.h"
+#include "sightline/kv_cache.h"
 #include "tools/conform/report_problem.h"
 #include "tools/conform/reports.h"
 
@@ -65,6 +67,151 @@ void run_chunked(const Report& report, const Engine& engine) {
       begin += count;
     }
   }
+}
+
+// Rows [begin, begin + count) of queries in dense values of [B, H, N] or [B, H, N, D].
+Array query_rows(const Array& all, std::int64_t begin, std::int64_t count) {
+  Shape shape = all.shape;
+  shape[2] = count;
+  const Shape strides = dense_strides(all.shape);
+  return take(all, {begin * strides[2], shape, strides});
+}
+
+// A sequence whose keys and values come and go in a cache. Pages have 16 tokens, the fewest that they may have.
+class CachedSequence {
+ public:
+  CachedSequence(const AttentionProblem& whole, std::int64_t window)
+      : whole_(whole), cache_(options_for(whole, window)), sequence_(cache_.create()) {}
+
+  KvCache& cache() { return cache_; }
+  SequenceId sequence() const { return sequence_; }
+  const SequenceSpan& span() const { return view_.sequences.front(); }
+
+  void append(const TensorView& k, const TensorView& v) { cache_.append({&sequence_, 1}, k, v); }
+  void append_rows(std::int64_t begin, std::int64_t count) {
+    append(rows_of(whole_.k, begin, count), rows_of(whole_.v, begin, count));
+  }
+  // The queries of these rows over all that the cache holds.
+  AttentionValues run(const Engine& engine, const TensorView& q) {
+    AttentionProblem problem = whole_;
+    problem.q = q;
+    cache_.view({&sequence_, 1}, view_);
+    cache_.bind(view_, 0, problem);
+    return engine.run(problem, {});
+  }
+  // Appends these rows, and runs their queries.
+  AttentionValues step(const Engine& engine, std::int64_t begin, std::int64_t count) {
+    append_rows(begin, count);
+    return run(engine, rows_of(whole_.q, begin, count));
+  }
+
+ private:
+  static KvCacheOptions options_for(const AttentionProblem& whole, std::int64_t window) {
+    KvCacheOptions options;
+    options.kv_heads = whole.k.shape[1];
+    options.key_width = whole.k.shape[3];
+    options.value_width = whole.v.shape[3];
+    options.page_size = options.page_count = 16;
+    options.window = window;
+    return options;
+  }
+
+  AttentionProblem whole_;
+  KvCache cache_;
+  SequenceId sequence_;
+  KvView view_;
+};
+
+Input filled(const TensorView& like, std::int64_t tokens, float value) {
+  const Shape shape{1, like.shape[1], tokens, like.shape[3]};
+  return Input::of_floats(shape, std::vector<float>(element_count(shape), value));
+}
+
+// Slots beyond those in use held NaN before the sequence was truncated.
+void run_truncated_cache(const Report& report, const Engine& engine) {
+  const std::int64_t capacity = report.given.at("capacity"), used = report.given.at("cache_length");
+  ReportProblem attention;
+  const TensorView q = attention.keep(case_input(report.given.at("q")));
+  attention.problem.k = attention.keep(case_input(report.given.at("k_first_7")));
+  attention.problem.v = attention.keep(case_input(report.given.at("v_first_7")));
+  attention.problem.causal = true;
+  CachedSequence cached(attention.problem, 0);
+  const Input poison_k = filled(attention.problem.k, capacity - used, NAN);
+  const Input poison_v = filled(attention.problem.v, capacity - used, NAN);
+  cached.append_rows(0, used);
+  cached.append(poison_k.view(), poison_v.view());
+  cached.cache().truncate(cached.sequence(), used);
+  check_values(cached.run(engine, q), report.expected);
+}
+
+// The same chunks through a cache.
+void run_chunked_cache(const Report& report, const Engine& engine) {
+  ReportProblem attention(report.given);
+  attention.problem.causal = true;
+  const AttentionValues whole = engine.run(attention.problem, {});
+  for (const json& chunking : report.given.at("chunkings")) {
+    CachedSequence cached(attention.problem, 0);
+    std::int64_t begin = 0;
+    for (const std::int64_t count : chunking) {
+      const AttentionValues got = cached.step(engine, begin, count);
+      const std::string where = fmt::format("row {}, chunks {} in a cache: bits of ", begin, chunking.dump());
+      expect_close(where + "out", got.out, query_rows(whole.out, begin, count), {});
+      expect_close(where + "lse", got.lse, query_rows(whole.lse, begin, count), {});
+      begin += count;
+    }
+  }
+}
+
+// Positions that the last query gives weight to.
+std::vector<std::int64_t> visible_positions(const AttentionValues& values, const SequenceSpan& span) {
+  std::vector<std::int64_t> positions;
+  const auto keys = static_cast<std::size_t>(values.weights.shape[3]);
+  const auto row = values.weights.values.end() - static_cast<std::int64_t>(keys);
+  for (std::size_t j = 0; j < keys; ++j) {
+    if (row[static_cast<std::int64_t>(j)] > 0) positions.push_back(span.key_position + static_cast<std::int64_t>(j));
+  }
+  return positions;
+}
+
+// The steps of the case from its first row on, `before` tokens of NaN standing before it. Those are seen by the rows of
+// the first window - 1 alone, and pages of them are given back on the way.
+void run_rotating_steps(const Report& report, const Engine& engine, const ReportProblem& attention,
+                        std::int64_t before) {
+  const std::int64_t window = report.given.at("window");
+  const Array out = case_array(report.expected.at("out")), lse = case_array(report.expected.at("lse"));
+  const Tolerance tolerance = case_tolerance(report.expected.at("tol"));
+  CachedSequence cached(attention.problem, window);
+  const Input nan_k = filled(attention.problem.k, before, NAN), nan_v = filled(attention.problem.v, before, NAN);
+  cached.append(nan_k.view(), nan_v.view());
+  std::int64_t begin = 0;
+  AttentionValues got;
+  for (const std::int64_t count : report.given.at("steps")) {
+    got = cached.step(engine, begin, count);
+    if (before == 0 || begin >= window - 1) {
+      expect_close(fmt::format("out from row {} after {}", begin, before), got.out, query_rows(out, begin, count),
+                   tolerance);
+      expect_close(fmt::format("lse from row {} after {}", begin, before), got.lse, query_rows(lse, begin, count),
+                   tolerance);
+    }
+    begin += count;
+  }
+  std::vector<std::int64_t> visible = report.expected.at("positions_visible_at_last_step");
+  for (std::int64_t& position : visible) position += before;
+  expect(visible_positions(got, cached.span()) == visible, "other positions are visible at the last step");
+  expect(cached.cache().first_position(cached.sequence()) == visible.front(),
+         "the cache keeps from another position on");
+  try {
+    cached.cache().truncate(cached.sequence(), before + 3);
+  } catch (const BadArgument&) {
+    return;
+  }
+  throw Mismatch("the cache went back to position 3, of whose window nothing is left");
+}
+
+void run_rotating_cache(const Report& report, const Engine& engine) {
+  ReportProblem attention(report.given);
+  attention.problem.causal = true;
+  for (const std::int64_t before : {0, 32, 100, 201}) run_rotating_steps(report, engine, attention, before);
 }
 
 // [total, heads, width] as sequences that follow one another.
@@ -211,8 +358,14 @@ void run_offsets(const Report& report, const Engine& engine) {
 }
 
 constexpr ReportKind kKinds[] = {
-    {"attention_cache", run_cache},     {"attention_chunked", run_chunked},         {"attention_varlen", run_packed},
-    {"offset_arithmetic", run_offsets}, {"batch_invariance", run_batch_invariance},
+    {"attention_cache", run_cache},
+    {"attention_cache", run_truncated_cache, nullptr, nullptr, "/cache"},
+    {"attention_chunked", run_chunked},
+    {"attention_chunked", run_chunked_cache, nullptr, nullptr, "/cache"},
+    {"attention_rotating_cache", run_rotating_cache},
+    {"attention_varlen", run_packed},
+    {"offset_arithmetic", run_offsets},
+    {"batch_invariance", run_batch_invariance},
 };
 
 }  // namespace

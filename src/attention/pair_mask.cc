@@ -1,0 +1,163 @@
+#include "src/attention/pair_mask.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "src/tensor/half.h"
+
+namespace sightline {
+namespace {
+
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
+// Bit i: byte i is not 0.
+std::uint64_t nonzero_bytes(std::uint64_t bytes) {
+  constexpr std::uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
+  const std::uint64_t set = (((bytes & kLow) + kLow) | bytes) & ~kLow;
+  return ((set >> 7) * 0x0102040810204080) >> 56;
+}
+
+// The flags of slots [begin, end) of one row of a boolean matrix.
+std::uint64_t flags_of(const HeadMatrix& flags, std::int64_t head, std::int64_t row, const TileBlock& block) {
+  std::uint64_t word = 0;
+  int slot = block.begin;
+  const std::byte* at = flags.at(head, row, block.first_key + slot);
+  for (; flags.column_stride == 1 && slot + 8 <= block.end; slot += 8, at += 8) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, at, sizeof(bytes));
+    word |= nonzero_bytes(bytes) << slot;
+  }
+  for (; slot < block.end; ++slot, at += flags.column_stride) {
+    word |= std::uint64_t{*at != std::byte{0}} << slot;
+  }
+  return word;
+}
+
+// combine(lane, flags of the lane's row); rows that share their flags are read once.
+template <class Combine>
+void for_each_flags(const HeadMatrix& flags, const TileRows& tile, const TileBlock& block, const Combine& combine) {
+  std::uint64_t word = 0;
+  for (int lane = 0; lane < tile.lanes; ++lane) {
+    const bool same = lane > 0 && (flags.row_stride == 0 || tile.row(lane) == tile.row(lane - 1)) &&
+                      (flags.head_stride == 0 || tile.head(lane) == tile.head(lane - 1));
+    if (!same) word = flags_of(flags, tile.head(lane), tile.row(lane), block);
+    combine(lane, word);
+  }
+}
+
+// Bits of a row in the block of 64 keys that `column` names.
+std::uint64_t block_bits(const BlockMask& mask, std::int64_t line, std::int64_t row, std::int64_t column) {
+  const auto begin = mask.entries.begin() + mask.row_begin[line], end = mask.entries.begin() + mask.row_begin[line + 1];
+  const auto entry = std::lower_bound(begin, end, column,
+                                      [](const BlockMask::Entry& e, std::int64_t wanted) { return e.column < wanted; });
+  if (entry == end || entry->column != column) return 0;
+  if (entry->bits < 0) return ~std::uint64_t{0};
+  return mask.bits[std::int64_t{entry->bits} * BlockMask::kBlock + row % BlockMask::kBlock];
+}
+
+// A block of positions covers up to two blocks of the mask, which count from the tensor's first key.
+void hide_by_blocks(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
+  const std::int64_t first = block.first_key + block.begin, column = first / BlockMask::kBlock;
+  const std::int64_t shift = block.first_key - column * BlockMask::kBlock;  // from a slot to a bit of `column`
+  for (int lane = 0; lane < tile.lanes; ++lane) {
+    const std::int64_t row = tile.row(lane);
+    const std::int64_t line =
+        head.block_mask_row + tile.head(lane) * head.block_mask_head_stride + row / BlockMask::kBlock;
+    std::uint64_t seen = block_bits(*head.block_mask, line, row, column);
+    if (shift < 0) seen <<= -shift;
+    if (shift > 0) {
+      seen = seen >> shift | block_bits(*head.block_mask, line, row, column + 1) << (BlockMask::kBlock - shift);
+    }
+    lanes[lane] &= seen;
+  }
+}
+
+void hide_cuts(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
+  for (int lane = 0; lane < tile.lanes; ++lane) {
+    const std::int64_t of_head = head.first_head + tile.head(lane), row = tile.row(lane);
+    const std::int64_t begin = block.first_key + block.begin, end = block.first_key + block.end;
+    if (!head.cuts->meets(head.batch, of_head, of_head + 1, row, row + 1, begin, end)) continue;
+    for (std::int64_t key = begin; key < end; ++key) {
+      if (head.cuts->hides(head.batch, of_head, row, key))
+        lanes[lane] &= ~(std::uint64_t{1} << (key - block.first_key));
+    }
+  }
+}
+
+void hide_by_tree(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
+  const std::int64_t root = head.keys - head.rows;
+  for (int lane = 0; lane < tile.lanes; ++lane) {
+    for (std::int64_t key = std::max(root, block.first_key + block.begin); key < block.first_key + block.end; ++key) {
+      if (!head.in_tree(tile.row(lane), key)) lanes[lane] &= ~(std::uint64_t{1} << (key - block.first_key));
+    }
+  }
+}
+
+// number(address) reads one bias.
+template <class Number>
+void fill_lane_bias(const HeadMatrix& bias, const std::byte* at, const TileBlock& block, float* to, int lanes,
+                    std::uint64_t& seen, const Number& number) {
+  const std::int64_t step = bias.column_stride * static_cast<std::int64_t>(dtype_size(bias.dtype));
+  std::uint64_t hidden = 0;
+  for (int slot = block.begin; slot < block.end; ++slot, at += step) {
+    const float value = number(at);
+    to[static_cast<std::ptrdiff_t>(slot) * lanes] = value;
+    hidden |= std::uint64_t{value == kHidden} << slot;
+  }
+  seen &= ~hidden;
+}
+
+template <class T>
+T read(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+void hide_pairs(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
+  if (head.mask) {
+    for_each_flags(head.mask, tile, block, [&](int lane, std::uint64_t flags) { lanes[lane] &= flags; });
+  }
+  if (head.block_mask != nullptr) hide_by_blocks(head, tile, block, lanes);
+  if (head.cuts != nullptr) hide_cuts(head, tile, block, lanes);
+  if (head.tree != nullptr) hide_by_tree(head, tile, block, lanes);
+}
+
+void fill_bias(const HeadProblem& head, const TileRows& tile, const TileBlock& block, float* bias,
+               std::uint64_t* lanes) {
+  for (int lane = 0; lane < tile.lanes; ++lane) {
+    const std::byte* at = head.bias.at(tile.head(lane), tile.row(lane), block.first_key + block.begin);
+    const auto fill = [&](const auto& number) {
+      fill_lane_bias(head.bias, at, block, bias + lane, tile.lanes, lanes[lane], number);
+    };
+    if (head.bias.dtype == DType::f32) {
+      fill([](const std::byte* from) { return read<float>(from); });
+    } else if (head.bias.dtype == DType::f16) {
+      fill([](const std::byte* from) { return f16_to_f32(read<std::uint16_t>(from)); });
+    } else {
+      fill([](const std::byte* from) { return bf16_to_f32(read<std::uint16_t>(from)); });
+    }
+  }
+}
+
+void kept_pairs(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
+  for_each_flags(head.keep, tile, block, [&](int lane, std::uint64_t flags) { lanes[lane] = flags; });
+}
+
+void transpose_bits(std::uint64_t* words) {
+  // Halves swap, then halves of the halves (Warren, Hacker's Delight, section 7-3).
+  std::uint64_t low = 0x00000000ffffffff;
+  for (int width = 32; width > 0; width /= 2, low ^= low << width) {
+    for (int i = 0; i < 64; i = ((i | width) + 1) & ~width) {
+      const std::uint64_t moved = (words[i] >> width ^ words[i | width]) & low;
+      words[i] ^= moved << width;
+      words[i | width] ^= moved;
+    }
+  }
+}
+
+}  // namespace sightline

@@ -1,0 +1,161 @@
+// Rows of keys and values as the kernels read them: in place where they lie as fp32, otherwise widened block by block.
+
+#if defined(SIGHTLINE_ATTENTION_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SIGHTLINE_ATTENTION_ROWS_INL_H_
+#undef SIGHTLINE_ATTENTION_ROWS_INL_H_
+#else
+#define SIGHTLINE_ATTENTION_ROWS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "hwy/cache_control.h"
+#include "src/attention/row_source.h"
+#include "src/cpu/simd-inl.h"
+#include "src/observe/tile_block.h"
+#include "src/tensor/half.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sightline {
+namespace HWY_NAMESPACE {
+
+using DHalf = hn::Rebind<hwy::float16_t, DF>;
+using DU16 = hn::Rebind<std::uint16_t, DF>;
+using DU8 = hn::Rebind<std::uint8_t, DF>;
+using DI8 = hn::Rebind<std::int8_t, DF>;
+
+template <class T>
+HWY_INLINE T read_as(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+HWY_INLINE F widen_f16(const std::uint16_t* from) {
+#if HWY_TARGET == HWY_SCALAR
+  return splat(f16_to_f32(*from));
+#else
+  return hn::PromoteTo(kF32, hn::LoadU(DHalf(), reinterpret_cast<const hwy::float16_t*>(from)));
+#endif
+}
+HWY_INLINE F widen_bf16(const std::uint16_t* from) {
+  return hn::BitCast(kF32, hn::ShiftLeft<16>(hn::PromoteTo(kU32, hn::LoadU(DU16(), from))));
+}
+
+// A contiguous row of a 16-bit type. widen: a vector of it; scalar: one.
+template <class Widen, class Scalar>
+HWY_INLINE void widen_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to, const Widen& widen,
+                          const Scalar& scalar) {
+  const auto* halves = reinterpret_cast<const std::uint16_t*>(from);
+  std::int64_t t = 0;
+  for (; t + static_cast<std::int64_t>(kLanes) <= width; t += kLanes) store(widen(halves + t), to + t);
+  for (; t < width; ++t) to[t] = scalar(halves[t]);
+}
+
+// value = scale * i8.
+HWY_INLINE void widen_i8_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to) {
+  const float scale = read_as<float>(from);
+  const auto* codes = reinterpret_cast<const std::int8_t*>(from + sizeof(float));
+  std::int64_t t = 0;
+  for (; t + static_cast<std::int64_t>(kLanes) <= width; t += kLanes) {
+    const F code = hn::ConvertTo(kF32, hn::PromoteTo(kI32, hn::LoadU(DI8(), codes + t)));
+    store(hn::Mul(code, splat(scale)), to + t);
+  }
+  for (; t < width; ++t) to[t] = static_cast<float>(codes[t]) * scale;
+}
+
+// Blocks of 32: value = fma(code, scale, minimum), of which only `width` are written.
+HWY_INLINE void widen_q4_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to) {
+  constexpr int kBlock = 32, kHalf = kBlock / 2, kBytes = 20;
+  for (std::int64_t begin = 0; begin < width; begin += kBlock, from += kBytes) {
+    const F scale = splat(f16_to_f32(read_as<std::uint16_t>(from)));
+    const F minimum = splat(f16_to_f32(read_as<std::uint16_t>(from + 2)));
+    const auto* codes = reinterpret_cast<const std::uint8_t*>(from + 4);
+    alignas(64) float values[kBlock];
+    float* out = begin + kBlock <= width ? to + begin : values;
+    for (std::size_t i = 0; i < kHalf; i += kLanes) {
+      const I both = hn::BitCast(kI32, hn::PromoteTo(kU32, hn::LoadU(DU8(), codes + i)));
+      store(fma(hn::ConvertTo(kF32, hn::And(both, hn::Set(kI32, 15))), scale, minimum), out + i);
+      store(fma(hn::ConvertTo(kF32, hn::ShiftRight<4>(both)), scale, minimum), out + kHalf + i);
+    }
+    if (out == values) std::copy_n(values, width - begin, to + begin);
+  }
+}
+
+HWY_INLINE float widen_element(DType dtype, const std::byte* row, std::int64_t column) {
+  if (dtype == DType::f32) return read_as<float>(row + column * 4);
+  const auto half = read_as<std::uint16_t>(row + column * 2);
+  return dtype == DType::f16 ? f16_to_f32(half) : bf16_to_f32(half);
+}
+
+// One row as fp32.
+inline void widen(const RowSource& source, std::int64_t index, std::int64_t width, float* HWY_RESTRICT to) {
+  const std::byte* from = source.row(index);
+  if (source.column_stride != 1) {
+    for (std::int64_t t = 0; t < width; ++t) to[t] = widen_element(source.dtype, from, t * source.column_stride);
+    return;
+  }
+  switch (source.dtype) {
+    case DType::f16:
+      return widen_row(
+          from, width, to, [](const std::uint16_t* h) SIGHTLINE_LAMBDA { return widen_f16(h); }, f16_to_f32);
+    case DType::bf16:
+      return widen_row(
+          from, width, to, [](const std::uint16_t* h) SIGHTLINE_LAMBDA { return widen_bf16(h); }, bf16_to_f32);
+    case DType::i8_row:
+      return widen_i8_row(from, width, to);
+    case DType::q4_1:
+      return widen_q4_row(from, width, to);
+    default:
+      std::memcpy(to, from, static_cast<std::size_t>(width) * sizeof(float));
+  }
+}
+
+// Row pointers of a block's slots and of some that follow, to be fetched ahead. Slots without a key point to zeros.
+class RowPointers {
+ public:
+  // Without fetching some 32 rows ahead decoding reads at half of the memory's rate.
+  static constexpr int kAhead = 32;
+
+  // rows: how many the source has. widened: [kBlockKeys, width], used where rows cannot be read in place.
+  void set(const RowSource& source, std::int64_t width, std::int64_t rows, const TileBlock& block, const float* zeros,
+           float* widened) {
+    std::fill_n(rows_, block.begin, zeros);
+    std::fill_n(rows_ + block.end, kBlockKeys - block.end, zeros);
+    const auto ahead = static_cast<int>(std::clamp<std::int64_t>(rows - block.first_key - kBlockKeys, 0, kAhead));
+    point(source, block.first_key + block.begin, rows_ + block.begin, block.end - block.begin);
+    point(source, block.first_key + kBlockKeys, rows_ + kBlockKeys, ahead);
+    std::fill_n(rows_ + kBlockKeys + ahead, kAhead - ahead, zeros);
+    if (source.in_place()) return;
+    const auto bytes = static_cast<std::int64_t>(row_bytes(source.dtype, width));
+    for (int slot = block.begin; slot < block.end; ++slot) {
+      const auto* ahead_row = reinterpret_cast<const std::byte*>(rows_[slot + kAhead]);
+      for (std::int64_t at = 0; at < bytes; at += 64) hwy::Prefetch(ahead_row + at);
+      float* to = widened + slot * width;
+      widen(source, block.first_key + slot, width, to);
+      rows_[slot] = to;
+    }
+    std::fill_n(rows_ + kBlockKeys, kAhead, zeros);
+  }
+  const float* const* data() const { return rows_; }
+
+ private:
+  // Rows [first, first + count). A division a page, not one a row.
+  static void point(const RowSource& source, std::int64_t first, const float** to, int count) {
+    for (int i = 0; i < count;) {
+      const std::byte* row = source.row(first + i);
+      const std::int64_t left = source.pages == nullptr ? count : source.page_size - (first + i) % source.page_size;
+      const int end = static_cast<int>(std::min<std::int64_t>(count, i + left));
+      for (; i < end; ++i, row += source.row_stride) to[i] = reinterpret_cast<const float*>(row);
+    }
+  }
+
+  const float* rows_[kBlockKeys + kAhead];
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sightline
+HWY_AFTER_NAMESPACE();
+
+#endif  // SIGHTLINE_ATTENTION_ROWS_INL_H_

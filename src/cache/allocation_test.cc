@@ -1,0 +1,214 @@
+// Memory that runs out at each allocation in turn, and how often there are allocations at all. The operators below
+// serve the whole test program.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "sightline/error.h"
+#include "src/cache/testing.h"
+#include "src/tensor/aligned_buffer.h"
+
+namespace {
+
+// Of this thread: how many requests were made, and which one fails (counted from 1; 0: none).
+thread_local std::int64_t requests = 0, failing_request = 0;
+
+void* request(std::size_t size, std::size_t alignment) {
+  if (++requests == failing_request) return nullptr;
+  return std::aligned_alloc(alignment, (size + alignment) / alignment * alignment);
+}
+void* request_or_throw(std::size_t size, std::size_t alignment) {
+  if (void* data = request(size, alignment)) return data;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+// Not inlined: GCC would take free() here for a mismatch with new.
+[[gnu::noinline]] void* operator new(std::size_t size) { return request_or_throw(size, alignof(std::max_align_t)); }
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
+  return request_or_throw(size, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return request(size, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return request(size, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, const std::nothrow_t&) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(data);
+}
+
+namespace sightline::testing {
+namespace {
+
+KvCacheOptions options_of(DType dtype) {
+  KvCacheOptions options;
+  options.kv_heads = 2;
+  options.key_width = options.value_width = 40;
+  options.dtype = dtype;
+  options.page_size = 16;
+  options.page_count = 12;
+  options.max_sequences = 3;
+  options.window = 32;
+  return options;
+}
+
+// How many requests a call makes.
+template <class Call>
+std::int64_t requests_of(const Call& call) {
+  const std::int64_t before = requests;
+  call();
+  return requests - before;
+}
+
+// Calls it with each of its requests failing in turn, after which it must have thrown OutOfMemory; `check` follows.
+template <class Call, class Check>
+std::int64_t fail_each_request(const Call& call, const Check& check) {
+  for (std::int64_t n = 1;; ++n) {
+    failing_request = requests + n;
+    bool succeeded = false, documented = false;
+    try {
+      call();
+      succeeded = true;
+    } catch (const OutOfMemory&) {
+      documented = true;
+    } catch (...) {
+    }
+    const bool reached = requests >= failing_request;
+    failing_request = 0;
+    if (!reached) return n - 1;  // every request was tried
+    EXPECT_TRUE(documented && !succeeded) << "request " << n;
+    check();
+  }
+}
+
+// Everything that a caller can know of a cache.
+std::vector<std::byte> contents(const KvCache& cache, std::span<const SequenceId> ids) {
+  std::vector<std::byte> all;
+  const auto add = [&](const void* data, std::size_t size) {
+    all.insert(all.end(), static_cast<const std::byte*>(data), static_cast<const std::byte*>(data) + size);
+  };
+  const std::int64_t numbers[] = {cache.pages_in_use(), cache.sequences_in_use()};
+  add(numbers, sizeof(numbers));
+  for (const SequenceId id : ids) {
+    const Reading reading(cache, id);
+    const std::int64_t of_sequence[] = {cache.length(id), cache.first_position(id), reading.span().key_count,
+                                        reading.span().key_position, reading.problem().pages.table[0]};
+    add(of_sequence, sizeof(of_sequence));
+  }
+  const Reading reading(cache, ids);  // the whole pool, used or not
+  add(reading.problem().k.data, static_cast<std::size_t>(cache.bytes()) / 2);
+  add(reading.problem().v.data, static_cast<std::size_t>(cache.bytes()) / 2);
+  return all;
+}
+
+// A cache with a shared page, and what was given back.
+struct Scene {
+  explicit Scene(DType dtype) : cache(options_of(dtype)) {
+    std::mt19937_64 random(1);
+    ids.push_back(cache.create());
+    append(cache, ids[0], random_tokens(cache.options(), 1, 70, random));
+    append(cache, ids[0], random_tokens(cache.options(), 1, 1, random));
+    ids.push_back(cache.fork(ids[0]));
+    next = random_tokens(cache.options(), 1, 20, random);
+  }
+
+  KvCache cache;
+  std::vector<SequenceId> ids;
+  Tokens next;
+};
+
+TEST(CacheMemory, RequestsAreCounted) {
+  EXPECT_EQ(requests_of([] { ::operator delete(::operator new(100)); }), 1);
+  EXPECT_EQ(requests_of([] { AlignedBuffer<float> buffer(100); }), 1);
+}
+
+TEST(CacheMemory, RunsOutWhileACacheIsMade) {
+  const auto tried = fail_each_request([] { KvCache cache(options_of(DType::f32)); }, [] {});
+  EXPECT_GE(tried, 7) << "keys, values, table, pages, sequences and more";
+}
+
+TEST(CacheMemory, NothingIsRequestedAfterwards) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8_row, DType::q4_1}) {
+    Scene scene(dtype);
+    KvView view;
+    AttentionProblem problem;
+    problem.window_left = 31;
+    problem.q.shape[2] = 1;
+    scene.cache.view(scene.ids, view);  // takes its memory the first time
+    EXPECT_EQ(requests_of([&] {
+                for (int n = 0; n < 50; ++n) {
+                  append(scene.cache, scene.ids[0], scene.next);
+                  const SequenceId fork = scene.cache.fork(scene.ids[1]);
+                  append(scene.cache, fork, scene.next);
+                  scene.cache.truncate(fork, scene.cache.length(fork) - 7);
+                  scene.cache.free(fork);
+                  scene.cache.view(scene.ids, view);
+                  scene.cache.bind(view, 0, problem);
+                }
+              }),
+              0)
+        << dtype_name(dtype);
+  }
+}
+
+TEST(CacheMemory, AViewThatFindsNoneLeavesTheCacheAsItWas) {
+  const Scene scene(DType::f32);
+  const auto before = contents(scene.cache, scene.ids);
+  const auto tried = fail_each_request(
+      [&] {
+        KvView view;
+        scene.cache.view(scene.ids, view);
+      },
+      [&] { EXPECT_EQ(contents(scene.cache, scene.ids), before); });
+  EXPECT_GE(tried, 3);
+  KvView view;
+  scene.cache.view(scene.ids, view);
+  const std::vector<SequenceId> more(100, scene.ids[0]);
+  failing_request = requests + 1;
+  EXPECT_THROW(scene.cache.view(more, view), OutOfMemory);
+  failing_request = 0;
+  AttentionProblem problem;
+  EXPECT_THROW(scene.cache.bind(view, 0, problem), BadArgument) << "a view that failed was taken";
+}
+
+// An error is a string, for which there may be no memory either: whatever is thrown then, the cache stays.
+TEST(CacheMemory, RefusedCallsLeaveTheCacheAsItWas) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8_row, DType::q4_1}) {
+    Scene scene(dtype);
+    std::mt19937_64 random(2);
+    const Tokens too_many = random_tokens(scene.cache.options(), 2, 130, random);
+    Tokens bad = random_tokens(scene.cache.options(), 1, 20, random);
+    bad.values.back() = INFINITY;
+    const auto before = contents(scene.cache, scene.ids);
+    const auto unchanged_by = [&](const auto& call) {
+      for (std::int64_t n = 0; n < 12; ++n) {
+        failing_request = n == 0 ? 0 : requests + n;
+        EXPECT_ANY_THROW(call());
+        failing_request = 0;
+        EXPECT_TRUE(contents(scene.cache, scene.ids) == before) << dtype_name(dtype);
+      }
+    };
+    unchanged_by([&] { scene.cache.append(scene.ids, too_many.k(), too_many.v()); });
+    unchanged_by([&] { scene.cache.extend(scene.ids, 130); });
+    unchanged_by([&] { scene.cache.truncate(scene.ids[0], 20); });
+    unchanged_by([&] { scene.cache.truncate(scene.ids[0], 1000); });
+    unchanged_by([&] { scene.cache.free({}); });
+    unchanged_by([&] { scene.cache.write(0, {&scene.ids[1], 1}, scene.next.k(), scene.next.v()); });
+    unchanged_by([&] { scene.cache.append(scene.ids, scene.next.k(), scene.next.v()); });
+    if (is_packed(dtype)) unchanged_by([&] { append(scene.cache, scene.ids[0], bad); });
+    append(scene.cache, scene.ids[0], scene.next);
+    EXPECT_FALSE(contents(scene.cache, scene.ids) == before);
+  }
+}
+
+}  // namespace
+}  // namespace sightline::testing
