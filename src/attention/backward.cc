@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sightline/error.h"
 #include "src/attention/backward_driver.h"
-#include "src/attention/backward_rows.h"
+#include "src/attention/backward_kernel.h"
 #include "src/attention/geometry.h"
 #include "src/attention/head_problem.h"
 #include "src/cpu/fp_environment.h"
@@ -52,6 +53,11 @@ void check_gradient(const MutableTensorView& gradient, const TensorView& of, con
   }
 }
 
+void check_shared(const float* gradient, bool has, const char* name) {
+  require(gradient == nullptr || has,
+          std::string("the gradient of ") + name + " is asked for, but the problem has none");
+}
+
 Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forward, const TensorView& dout,
                            const Gradients& gradients, const AttentionOptions& options) {
   refuse_unsupported(p);
@@ -65,103 +71,140 @@ Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forwa
   check_gradient(gradients.k, p.k, "k");
   check_gradient(gradients.v, p.v, "v");
   check_gradient(gradients.bias, p.bias, "bias");
+  check_shared(gradients.sinks, !p.sinks.empty(), "sinks");
+  check_shared(gradients.alibi_slopes, !p.alibi_slopes.empty(), "alibi_slopes");
+  check_shared(gradients.relative_bias, static_cast<bool>(p.relative_bias), "relative_bias");
   require(options.threads >= 0, "threads must be 0 (as many as the machine has) or more");
   return g;
 }
 
-// Rows of one head, from a tensor [batch, heads, rows, width].
-RowSource rows_of(const TensorView& tensor, std::int64_t batch, std::int64_t head) {
+// Rows of one head of a sequence, from a tensor of [batch, heads, rows, width].
+RowSource rows_of(const TensorView& tensor, const SequencePlan& s, std::int64_t head) {
   const auto size = static_cast<std::int64_t>(dtype_size(tensor.dtype));
-  const auto* data = static_cast<const std::byte*>(tensor.data);
-  return {data + (batch * tensor.strides[0] + head * tensor.strides[1]) * size, tensor.dtype, tensor.strides[2] * size,
-          tensor.strides[3]};
+  RowSource source;
+  source.dtype = tensor.dtype;
+  source.row_stride = tensor.strides[2] * size;
+  source.column_stride = tensor.shape[3] == 1 ? 1 : tensor.strides[3];
+  source.data = static_cast<const std::byte*>(tensor.data) +
+                (s.batch * tensor.strides[0] + head * tensor.strides[1] + s.row_begin * tensor.strides[2]) * size;
+  return source;
 }
 
-Matrix<float> rows_of(const MutableTensorView& tensor, std::int64_t batch, std::int64_t head) {
+Matrix<float> matrix_of(const MutableTensorView& tensor, std::int64_t batch, std::int64_t head, std::int64_t row) {
   if (!tensor) return {};
-  return {static_cast<float*>(tensor.data) + batch * tensor.strides[0] + head * tensor.strides[1], tensor.strides[2],
-          tensor.strides[3]};
+  const auto& stride = tensor.strides;
+  return {static_cast<float*>(tensor.data) + batch * stride[0] + head * stride[1] + row * stride[2], stride[2],
+          stride[3]};
 }
 
-// The gradients of a bias that one head adds to.
-Matrix<float> bias_of(const MutableTensorView& tensor, std::int64_t batch, std::int64_t head) {
+// The gradients of a bias that one head of a sequence adds to.
+Matrix<float> bias_of(const MutableTensorView& tensor, const SequencePlan& s, std::int64_t head) {
   if (!tensor) return {};
   const auto stride = [&](int axis) { return tensor.shape[axis] == 1 ? 0 : tensor.strides[axis]; };
-  return {static_cast<float*>(tensor.data) + batch * stride(0) + head * stride(1), stride(2), stride(3)};
-}
-
-BackwardGroup make_group(const AttentionProblem& p, const Geometry& g, std::int64_t batch, std::int64_t kv_head) {
-  BackwardGroup group;
-  group.k = rows_of(p.k, batch, kv_head);
-  group.v = rows_of(p.v, batch, kv_head);
-  group.rows = g.queries;
-  group.keys = g.sequences[batch].key_count;
-  group.width = g.width;
-  group.value_width = g.value_width;
-  group.key_position = g.sequences[batch].key_position;
-  group.scale = g.scale;
-  group.tensor_keys = g.keys;
-  return group;
-}
-
-// All groups of a problem. delta: [B, Hq, Nq].
-std::vector<BackwardGroup> make_groups(const AttentionProblem& p, const Geometry& g, const ForwardResult& forward,
-                                       const TensorView& dout, const float* delta, const Gradients& gradients) {
-  std::vector<BackwardGroup> groups;
-  for (std::int64_t batch = 0; batch < g.batch; ++batch) {
-    for (std::int64_t kv_head = 0; kv_head < g.kv_heads; ++kv_head) {
-      BackwardGroup group = make_group(p, g, batch, kv_head);
-      group.dk = rows_of(gradients.k, batch, kv_head);
-      group.dv = rows_of(gradients.v, batch, kv_head);
-      const std::int64_t heads = g.query_heads / g.kv_heads;
-      for (std::int64_t head = kv_head * heads; head < (kv_head + 1) * heads; ++head) {
-        const std::int64_t row = (batch * g.query_heads + head) * g.queries;
-        group.heads.push_back({head_problem(p, g, batch, head), rows_of(p.q, batch, head), rows_of(dout, batch, head),
-                               forward.row_max + row, forward.row_sum + row, delta + row,
-                               rows_of(gradients.q, batch, head), bias_of(gradients.bias, batch, head)});
-      }
-      groups.push_back(std::move(group));
-    }
-  }
-  return groups;
+  float* data = static_cast<float*>(tensor.data) + s.batch * stride(0) + head * stride(1);
+  return {data + s.row_begin * stride(2) + s.key_begin * stride(3), stride(2), stride(3)};
 }
 
 void clear(const MutableTensorView& tensor, int threads) {
   if (!tensor) return;
-  const std::int64_t planes = tensor.shape[0], heads = tensor.shape[1], rows = tensor.shape[2],
-                     columns = tensor.shape[3];
-  cpu::parallel_for(planes * heads, threads, [&](std::int64_t plane) {
-    const Matrix<float> matrix = rows_of(tensor, plane / heads, plane % heads);
+  const std::int64_t heads = tensor.shape[1], rows = tensor.shape[2], columns = tensor.shape[3];
+  cpu::parallel_for(tensor.shape[0] * heads, threads, [&](std::int64_t plane) {
+    const Matrix<float> matrix = matrix_of(tensor, plane / heads, plane % heads, 0);
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) matrix.at(i, j) = 0;
     }
   });
 }
 
-// sum of out * dout over the columns, [B, Hq, Nq]; in fp64, since what follows subtracts it.
-void sum_deltas(const Geometry& g, const TensorView& out, const TensorView& dout, float* delta, int threads) {
-  cpu::parallel_for(g.batch * g.query_heads, threads, [&](std::int64_t plane) {
-    const RowSource outs = rows_of(out, plane / g.query_heads, plane % g.query_heads);
-    const RowSource douts = rows_of(dout, plane / g.query_heads, plane % g.query_heads);
-    AlignedBuffer<float> a(static_cast<std::size_t>(g.value_width)), b(static_cast<std::size_t>(g.value_width));
-    for (std::int64_t row = 0; row < g.queries; ++row) {
-      widen_rows(outs, row, 1, g.value_width, 1.0f, g.value_width, a.data());
-      widen_rows(douts, row, 1, g.value_width, 1.0f, g.value_width, b.data());
-      double sums[4] = {};
-      for (std::int64_t t = 0; t < g.value_width; ++t)
-        sums[t % 4] += static_cast<double>(a[t]) * static_cast<double>(b[t]);
-      delta[plane * g.queries + row] = static_cast<float>((sums[0] + sums[2]) + (sums[1] + sums[3]));
+// One backward pass: what its groups point into.
+class BackwardCall {
+ public:
+  BackwardCall(const AttentionProblem& problem, const Geometry& geometry, const Gradients& gradients)
+      : p_(problem),
+        g_(geometry),
+        gradients_(gradients),
+        tables_(problem, geometry),
+        row_numbers_(static_cast<std::size_t>(3 * row_count())) {
+    if (gradients.relative_bias != nullptr) buckets_.emplace(problem.relative_bias);
+  }
+
+  void run(const ForwardResult& forward, const TensorView& dout, int threads) {
+    for (std::size_t s = 0; s < g_.sequences.size(); ++s) {
+      for (std::int64_t head = 0; head < g_.query_heads; head += g_.group()) add_group(forward, dout, s, head);
     }
-  });
-}
+    prepare(threads);
+    clear(gradients_.bias, threads);
+    write_shared(run_backward(groups_, threads));
+  }
+
+ private:
+  std::int64_t row_count() const { return g_.batch * g_.query_heads * g_.queries; }
+
+  void add_group(const ForwardResult& forward, const TensorView& dout, std::size_t sequence, std::int64_t first) {
+    const SequencePlan& s = g_.sequences[sequence];
+    BackwardGroup group;
+    for (std::int64_t head = first; head < first + g_.group(); ++head) {
+      const std::int64_t row = g_.first_row(sequence, head);
+      float* numbers = row_numbers_.data() + row;
+      const BackwardRows rows{forward.row_max + row, forward.row_sum + row, numbers, numbers + row_count(),
+                              numbers + 2 * row_count()};
+      group.heads.push_back({head_problem(p_, g_, tables_, sequence, head, 1), rows_of(forward.out, s, head),
+                             rows_of(dout, s, head), rows, matrix_of(gradients_.q, s.batch, head, s.row_begin),
+                             bias_of(gradients_.bias, s, head)});
+    }
+    group.tensor_keys = s.keys;
+    group.dk = matrix_of(gradients_.k, s.batch, first / g_.group(), s.key_begin);
+    group.dv = matrix_of(gradients_.v, s.batch, first / g_.group(), s.key_begin);
+    group.wants_slopes = gradients_.alibi_slopes != nullptr;
+    group.buckets = buckets_ ? &*buckets_ : nullptr;
+    groups_.push_back(std::move(group));
+  }
+
+  // Heads of all sequences are numbered as in [sequences, Hq].
+  std::int64_t head_count() const { return static_cast<std::int64_t>(g_.sequences.size()) * g_.query_heads; }
+
+  void prepare(int threads) {
+    std::vector<double> sinks(static_cast<std::size_t>(head_count()));
+    cpu::parallel_for(head_count(), threads, [&](std::int64_t index) {
+      sinks[index] = prepare_rows(groups_[index / g_.group()].heads[index % g_.group()]);
+    });
+    if (gradients_.sinks == nullptr) return;
+    for (std::int64_t head = 0; head < g_.query_heads; ++head) {
+      double sum = 0;
+      for (std::int64_t index = head; index < head_count(); index += g_.query_heads) sum += sinks[index];
+      gradients_.sinks[head] = static_cast<float>(sum);
+    }
+  }
+
+  // Gradients that all pairs of a head share, sequences ascending. sums: [sequences, Hq].
+  void write_shared(const std::vector<BiasSums>& sums) const {
+    const std::int64_t buckets = buckets_ ? buckets_->count() : 0;
+    for (std::int64_t head = 0; head < g_.query_heads; ++head) {
+      BiasSums all{0, std::vector<double>(static_cast<std::size_t>(buckets))};
+      for (std::int64_t index = head; index < head_count(); index += g_.query_heads) {
+        all.slope += sums[index].slope;
+        for (std::int64_t i = 0; i < buckets; ++i) all.buckets[i] += sums[index].buckets[i];
+      }
+      if (gradients_.alibi_slopes != nullptr) gradients_.alibi_slopes[head] = static_cast<float>(all.slope);
+      for (std::int64_t i = 0; i < buckets; ++i) {
+        gradients_.relative_bias[i * g_.query_heads + head] = static_cast<float>(all.buckets[i]);
+      }
+    }
+  }
+
+  const AttentionProblem& p_;
+  const Geometry& g_;
+  const Gradients& gradients_;
+  const ProblemTables tables_;
+  std::optional<DistanceBuckets> buckets_;
+  AlignedBuffer<float> row_numbers_;  // [3, B, Hq, Nq]
+  std::vector<BackwardGroup> groups_;
+};
 
 void run(const AttentionProblem& problem, const ForwardResult& forward, const TensorView& dout,
          const Gradients& gradients, const AttentionOptions& options) {
   const Geometry g = validate_backward(problem, forward, dout, gradients, options);
-  AlignedBuffer<float> delta(static_cast<std::size_t>(g.batch * g.query_heads * g.queries));
-  sum_deltas(g, forward.out, dout, delta.data(), options.threads);
-  clear(gradients.bias, options.threads);
-  run_backward(make_groups(problem, g, forward, dout, delta.data(), gradients), options.threads);
+  BackwardCall(problem, g, gradients).run(forward, dout, options.threads);
 }
 
 }  // namespace

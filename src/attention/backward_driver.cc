@@ -31,15 +31,13 @@ struct Task {
 std::vector<Task> tasks_of(const std::vector<BackwardGroup>& groups) {
   std::vector<Task> tasks;
   for (std::size_t group = 0; group < groups.size(); ++group) {
-    const std::int64_t first = groups[group].key_position;
-    const std::int64_t begin = first / kBlockKeys;
-    const std::int64_t end = groups[group].keys == 0 ? begin : (first + groups[group].keys - 1) / kBlockKeys + 1;
-    std::int64_t at = begin;
-    do {
-      const std::int64_t next = std::min((at / kChunkBlocks + 1) * kChunkBlocks, end);
-      tasks.push_back({group, {at, next}, at == begin, next == end});
+    const BlockRange blocks = groups[group].problem().blocks();
+    std::int64_t at = blocks.begin;
+    do {  // a group without keys has gradients too
+      const std::int64_t next = std::min((at / kChunkBlocks + 1) * kChunkBlocks, blocks.end);
+      tasks.push_back({group, {at, next}, at == blocks.begin, next == blocks.end});
       at = next;
-    } while (at < end);
+    } while (at < blocks.end);
   }
   return tasks;
 }
@@ -47,9 +45,10 @@ std::vector<Task> tasks_of(const std::vector<BackwardGroup>& groups) {
 // Where groups share the gradient of a bias, they add to it in ascending order. Where blocks are the same keys in all
 // groups, a group may follow another block by block.
 void order_bias_gradients(const std::vector<BackwardGroup>& groups, std::vector<Task>& tasks) {
-  const std::int64_t position = groups.front().key_position;
-  const bool aligned = std::all_of(groups.begin(), groups.end(),
-                                   [&](const BackwardGroup& group) { return group.key_position == position; });
+  const std::int64_t position = groups.front().problem().key_position;
+  const bool aligned = std::all_of(groups.begin(), groups.end(), [&](const BackwardGroup& group) {
+    return group.problem().key_position == position;
+  });
   std::map<std::pair<const float*, std::int64_t>, std::size_t> last;
   for (std::size_t index = 0; index < tasks.size(); ++index) {
     Task& task = tasks[index];
@@ -83,7 +82,7 @@ class Progress {
 class BackwardRunner {
  public:
   explicit BackwardRunner(const std::vector<BackwardGroup>& groups)
-      : groups_(groups), tasks_(tasks_of(groups)), done_(tasks_.size()) {
+      : groups_(groups), tasks_(tasks_of(groups)), done_(tasks_.size()), bias_sums_(tasks_.size()) {
     order_bias_gradients(groups, tasks_);
   }
 
@@ -98,7 +97,25 @@ class BackwardRunner {
     }
   }
 
+  // [groups, heads], chunks ascending.
+  std::vector<BiasSums> bias_sums() const {
+    const std::size_t heads = groups_.front().heads.size();
+    std::vector<BiasSums> sums(groups_.size() * heads);
+    for (std::size_t index = 0; index < tasks_.size(); ++index) {
+      for (std::size_t head = 0; head < heads; ++head) {
+        add(bias_sums_[index][head], sums[tasks_[index].group * heads + head]);
+      }
+    }
+    return sums;
+  }
+
  private:
+  static void add(const BiasSums& from, BiasSums& to) {
+    to.slope += from.slope;
+    to.buckets.resize(from.buckets.size());
+    for (std::size_t i = 0; i < from.buckets.size(); ++i) to.buckets[i] += from.buckets[i];
+  }
+
   void run_task(std::size_t index) {
     const Task& task = tasks_[index];
     const BackwardGroup& group = groups_[task.group];
@@ -114,6 +131,7 @@ class BackwardRunner {
     if (!task.first) done_[index - 1].wait_until(kFinished);
     write_query_sums(group, !task.first, *workspace);
     if (task.last) clear_unused_keys(group);
+    bias_sums_[index] = workspace->bias_sums;
     done_[index].reach(kFinished);
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(workspace));
@@ -128,7 +146,9 @@ class BackwardRunner {
         return workspace;
       }
     }
-    const auto shorter = [](const BackwardGroup& a, const BackwardGroup& b) { return a.rows < b.rows; };
+    const auto shorter = [](const BackwardGroup& a, const BackwardGroup& b) {
+      return a.problem().rows < b.problem().rows;
+    };
     return std::make_unique<BackwardWorkspace>(*std::max_element(groups_.begin(), groups_.end(), shorter));
   }
 
@@ -136,12 +156,13 @@ class BackwardRunner {
   static void write_query_sums(const BackwardGroup& group, bool add, const BackwardWorkspace& workspace) {
     const float* sums = workspace.query_sums.data();
     for (const BackwardHead& head : group.heads) {
-      for (std::int64_t index = 0; index < backward_tiles(group.rows); ++index, sums += group.width * kTileRows) {
-        const TileRows tile = backward_tile(group.rows, index);
+      for (std::int64_t index = 0; index < backward_tiles(group.problem().rows);
+           ++index, sums += group.problem().width * kTileRows) {
+        const TileRows tile = backward_tile(group.problem().rows, index);
         for (int lane = 0; head.dq && lane < tile.live_end; ++lane) {
-          for (std::int64_t t = 0; t < group.width; ++t) {
+          for (std::int64_t t = 0; t < group.problem().width; ++t) {
             float& to = head.dq.at(tile.first + lane, t);
-            to = sums[t * tile.lanes + lane] * group.scale + (add ? to : 0.0f);
+            to = sums[t * tile.lanes + lane] * group.problem().scale + (add ? to : 0.0f);
           }
         }
       }
@@ -149,25 +170,27 @@ class BackwardRunner {
   }
 
   static void clear_unused_keys(const BackwardGroup& group) {
-    for (std::int64_t key = group.keys; key < group.tensor_keys; ++key) {
-      for (std::int64_t t = 0; group.dk && t < group.width; ++t) group.dk.at(key, t) = 0;
-      for (std::int64_t t = 0; group.dv && t < group.value_width; ++t) group.dv.at(key, t) = 0;
+    for (std::int64_t key = group.problem().keys; key < group.tensor_keys; ++key) {
+      for (std::int64_t t = 0; group.dk && t < group.problem().width; ++t) group.dk.at(key, t) = 0;
+      for (std::int64_t t = 0; group.dv && t < group.problem().value_width; ++t) group.dv.at(key, t) = 0;
     }
   }
 
   const std::vector<BackwardGroup>& groups_;
   std::vector<Task> tasks_;
   std::vector<Progress> done_;
+  std::vector<std::vector<BiasSums>> bias_sums_;  // [tasks, heads]
   std::mutex mutex_;
   std::vector<std::unique_ptr<BackwardWorkspace>> idle_;
 };
 
 }  // namespace
 
-void run_backward(const std::vector<BackwardGroup>& groups, int threads) {
-  if (groups.empty()) return;
+std::vector<BiasSums> run_backward(const std::vector<BackwardGroup>& groups, int threads) {
+  if (groups.empty()) return {};
   BackwardRunner runner(groups);
   cpu::parallel_for(runner.count(), threads, [&](std::int64_t index) { runner.run(index); });
+  return runner.bias_sums();
 }
 
 }  // namespace sightline

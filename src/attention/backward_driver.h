@@ -7,8 +7,9 @@
 
 namespace sightline {
 
-/// Runs the backward pass over all groups of a problem, all alike in widths and in the number of heads.
-void run_backward(const std::vector<BackwardGroup>& groups, int threads);
+/// Runs the backward pass over all groups of a problem, all alike in widths and in the number of heads. Returns what
+/// each head's pairs add to gradients that they share, [groups, heads].
+std::vector<BiasSums> run_backward(const std::vector<BackwardGroup>& groups, int threads);
 
 }  // namespace sightline
 

@@ -6,35 +6,25 @@
 #define HWY_TARGET_INCLUDE "src/attention/backward_kernel.cc"
 #include "hwy/foreach_target.h"
 #include "src/attention/backward_pass-inl.h"
+#include "src/attention/backward_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-template <class Use>
-void with_mask(const HeadProblem& head, int lanes, TileWorkspace& workspace, const Use& use) {
-  const IntervalMask interval{workspace.lane_array(TileWorkspace::kFirstSlot),
-                              workspace.lane_array(TileWorkspace::kEndSlot), lanes};
-  if (head.additive()) {
-    use(AdditiveMask{interval, workspace.additive.data()});
-  } else {
-    use(interval);
-  }
-}
+double prepare_rows(const BackwardHead& head) { return RowsBackward(head).run(); }
 
 void run_key_blocks(const BackwardGroup& group, BlockRange range, BackwardWorkspace& workspace) {
   KeyBlocks blocks(group, range, workspace);
   blocks.pack();
-  const std::int64_t tiles = backward_tiles(group.rows);
+  const std::int64_t rows = group.problem().rows, size = group.problem().width * kTileRows;
   float* query_sums = workspace.query_sums.data();
-  for (const BackwardHead& head : group.heads) {
-    for (std::int64_t index = 0; index < tiles; ++index, query_sums += group.width * kTileRows) {
-      const TileRows tile = backward_tile(group.rows, index);
-      const BlockRange seen = blocks_seen(head.problem, tile);
-      const BlockRange of_tile{std::max(range.begin, seen.begin), std::min(range.end, seen.end)};
-      with_mask(head.problem, tile.lanes, workspace.masks, [&](const auto& mask) {
-        TileBackward(group, head, tile, blocks, query_sums, workspace, mask).run(of_tile);
-      });
+  for (std::size_t head = 0; head < group.heads.size(); ++head) {
+    const bool knocked_out = group.heads[head].out_scale() == 0;
+    for (std::int64_t index = 0; index < backward_tiles(rows); ++index, query_sums += size) {
+      if (knocked_out) continue;
+      const TileRows tile = backward_tile(rows, index);
+      TileBackward(group, head, tile, blocks, query_sums, workspace).run(range);
     }
   }
   blocks.write();
@@ -48,6 +38,7 @@ HWY_AFTER_NAMESPACE();
 
 namespace sightline {
 
+HWY_EXPORT(prepare_rows);
 HWY_EXPORT(run_key_blocks);
 
 TileRows backward_tile(std::int64_t rows, std::int64_t index) {
@@ -57,6 +48,8 @@ TileRows backward_tile(std::int64_t rows, std::int64_t index) {
   tile.lanes = (tile.live_end + kChains - 1) / kChains * kChains;
   return tile;
 }
+
+double prepare_rows(const BackwardHead& head) { return HWY_DYNAMIC_DISPATCH(prepare_rows)(head); }
 
 void run_key_blocks(const BackwardGroup& group, BlockRange blocks, BackwardWorkspace& workspace) {
   HWY_DYNAMIC_DISPATCH(run_key_blocks)(group, blocks, workspace);

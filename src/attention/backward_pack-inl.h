@@ -9,20 +9,28 @@
 #endif
 
 #include <algorithm>
-#include <cstring>
 
-#include "src/attention/backward_rows.h"
+#include "src/attention/rows-inl.h"
 #include "src/cpu/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// Whether all of [count, stride] are finite; stride is a multiple of 16.
-inline bool rows_finite(const float* rows, std::int64_t count, std::int64_t stride) {
+// Rows [first, first + count) as fp32, [count, stride]; columns from `width` to `stride` are 0.
+inline void widen_rows(const RowSource& source, std::int64_t first, std::int64_t count, std::int64_t width,
+                       std::int64_t stride, float* to) {
+  for (std::int64_t i = 0; i < count; ++i, to += stride) {
+    widen(source, first + i, width, to);
+    std::fill(to + width, to + stride, 0.0f);
+  }
+}
+
+// Whether all `count` numbers are finite; a multiple of 16.
+inline bool all_finite(const float* numbers, std::int64_t count) {
   F check = hn::Zero(kF32);
-  for (std::int64_t i = 0; i < count * stride; i += static_cast<std::int64_t>(kLanes)) {
-    check = fma(load(rows + i), hn::Zero(kF32), check);
+  for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(kLanes)) {
+    check = fma(load(numbers + i), hn::Zero(kF32), check);
   }
   return hn::AllTrue(kF32, hn::Eq(check, hn::Zero(kF32)));
 }

@@ -1,5 +1,5 @@
-// The backward pass over some blocks of keys of a group: for each query head and tile of rows the scores again, their
-// weights from the row state, and what they add to dV, dK and dQ.
+// The backward pass of one tile of rows of one head over some blocks of keys: the scores again, their weights from the
+// row state, and what they add to dV, dK, dQ and the gradients of biases.
 
 #if defined(SIGHTLINE_ATTENTION_BACKWARD_PASS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIGHTLINE_ATTENTION_BACKWARD_PASS_INL_H_
@@ -10,198 +10,194 @@
 
 #include <algorithm>
 
-#include "src/attention/backward_biases.h"
-#include "src/attention/backward_pack-inl.h"
+#include "src/attention/backward_keys-inl.h"
 #include "src/attention/backward_sums-inl.h"
 #include "src/attention/backward_weights-inl.h"
-#include "src/attention/backward_workspace.h"
 #include "src/attention/mix-inl.h"
+#include "src/attention/score-inl.h"
+#include "src/attention/score_terms-inl.h"
+#include "src/attention/tile_mask-inl.h"
 #include "src/attention/tile_scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// Rows of a packed block, and as many after it as are fetched ahead.
-class PackedRows {
- public:
-  PackedRows(const float* rows, std::int64_t stride, const float* next) {
-    for (int slot = 0; slot < kBlockKeys; ++slot) rows_[slot] = rows + slot * stride;
-    for (int slot = kBlockKeys; slot < kBlockKeys + kBlockRows; ++slot) rows_[slot] = next;
-  }
-  const float* const* data() const { return rows_; }
-
- private:
-  const float* rows_[kBlockKeys + kBlockRows];
-};
-
-// The blocks of keys that are taken together, packed, and their sums.
-class KeyBlocks {
- public:
-  KeyBlocks(const BackwardGroup& group, BlockRange blocks, BackwardWorkspace& workspace)
-      : group_(group),
-        blocks_(blocks),
-        work_(workspace),
-        stride_(padded(group.width)),
-        value_stride_(padded(group.value_width)) {}
-
-  void pack() {
-    const std::int64_t slots = blocks_.count() * kBlockKeys, first = blocks_.begin * kBlockKeys - group_.key_position;
-    const std::int64_t begin = std::max<std::int64_t>(0, -first), end = std::min(slots, group_.keys - first);
-    const auto pack_rows = [&](const RowSource& source, std::int64_t width, std::int64_t stride, float* to) {
-      std::fill_n(to, begin * stride, 0.0f);
-      widen_rows(source, first + begin, end - begin, width, 1.0f, stride, to + begin * stride);
-      std::fill_n(to + end * stride, (slots - end) * stride, 0.0f);
-    };
-    pack_rows(group_.k, group_.width, stride_, work_.keys.data());
-    pack_rows(group_.v, group_.value_width, value_stride_, work_.values.data());
-    std::fill_n(work_.keys_sums.data(), slots * stride_, 0.0f);
-    std::fill_n(work_.values_sums.data(), slots * value_stride_, 0.0f);
-  }
-
-  // dk and dv of the blocks; + 0, so that no -0 leaves.
-  void write() const {
-    const std::int64_t first = blocks_.begin * kBlockKeys - group_.key_position;
-    const std::int64_t begin = std::max<std::int64_t>(0, first);
-    const std::int64_t end = std::min(group_.keys, blocks_.end * kBlockKeys - group_.key_position);
-    const auto write = [&](const Matrix<float>& to, const float* sums, std::int64_t stride, std::int64_t width,
-                           float scale) {
-      for (std::int64_t key = begin; to && key < end; ++key) {
-        const float* row = sums + (key - first) * stride;
-        for (std::int64_t t = 0; t < width; ++t) to.at(key, t) = row[t] * scale + 0.0f;
-      }
-    };
-    write(group_.dk, work_.keys_sums.data(), stride_, group_.width, group_.scale);
-    write(group_.dv, work_.values_sums.data(), value_stride_, group_.value_width, 1.0f);
-  }
-
-  PackedRows keys(std::int64_t number) const { return rows(work_.keys.data(), stride_, number); }
-  PackedRows values(std::int64_t number) const { return rows(work_.values.data(), value_stride_, number); }
-  std::int64_t slot_of(std::int64_t number) const { return (number - blocks_.begin) * kBlockKeys; }
-
- private:
-  PackedRows rows(const float* packed, std::int64_t stride, std::int64_t number) const {
-    return {packed + slot_of(number) * stride, stride, packed};
-  }
-
-  const BackwardGroup& group_;
-  const BlockRange blocks_;
-  BackwardWorkspace& work_;
-  const std::int64_t stride_, value_stride_;
-};
-
-// One tile of rows of one head against those blocks.
-template <class Mask>
 class TileBackward {
  public:
-  TileBackward(const BackwardGroup& group, const BackwardHead& head, const TileRows& tile, const KeyBlocks& blocks,
-               float* query_sums, BackwardWorkspace& workspace, const Mask& mask)
+  // head: its index in the group. query_sums: [width, lanes], added to.
+  TileBackward(const BackwardGroup& group, std::size_t head, const TileRows& tile, const KeyBlocks& blocks,
+               float* query_sums, BackwardWorkspace& workspace)
       : group_(group),
-        head_(head),
+        head_(group.heads[head]),
+        problem_(head_.problem),
         tile_(tile),
         lanes_(tile.lanes),
         blocks_(blocks),
         query_sums_(query_sums),
         work_(workspace),
-        mask_(mask) {}
+        bias_sums_(workspace.bias_sums[head]),
+        mask_(problem_, tile, workspace.bias.data()),
+        terms_(problem_, tile, workspace.bias.data()) {}
 
-  void run(BlockRange range) {
-    for (std::int64_t number = range.begin; number < range.end; ++number) {
-      const TileBlock block = block_at(head_.problem, number);
-      const Sees sees = mask_.prepare(head_.problem, tile_, block);
+  void run(BlockRange blocks) {
+    const BlockRange seen = mask_.blocks();
+    for (std::int64_t number = std::max(blocks.begin, seen.begin); number < std::min(blocks.end, seen.end); ++number) {
+      const TileBlock block = block_at(problem_, number);
+      const Sees sees = mask_.prepare(block);
       if (sees == Sees::nothing) continue;
-      if (!packed_) pack_tile();
-      run_block(number, block, sees);
+      if (!packed_) pack();
+      run_block(number, trimmed(block), sees);
     }
   }
 
  private:
-  int live() const { return tile_.live_end; }
-  float* lanes_of(BackwardWorkspace::LaneArray which) const { return work_.lane_array(which); }
+  using Work = BackwardWorkspace;
 
-  void pack_tile() {
+  int live() const { return tile_.live_end; }
+
+  // Without the slots that no row sees by its position.
+  TileBlock trimmed(TileBlock block) const {
+    if (problem_.tree != nullptr) return block;
+    const KeyInterval top = problem_.interval(tile_.row(0)), bottom = problem_.interval(tile_.row(live() - 1));
+    block.begin = static_cast<int>(std::max<std::int64_t>(block.begin, top.begin - block.first_key));
+    block.end = static_cast<int>(std::min<std::int64_t>(block.end, bottom.end - block.first_key));
+    return block;
+  }
+
+  void pack() {
     packed_ = true;
-    queries_finite_ = pack(head_.q, group_.width, work_.query_rows.data(), work_.query_lanes.data());
-    douts_finite_ = pack(head_.dout, group_.value_width, work_.dout_rows.data(), work_.dout_lanes.data());
+    const std::int64_t width = problem_.width, value_width = problem_.value_width;
+    pack_rows(problem_.q, width, 1, work_.query_rows.data(), work_.query_lanes.data());
+    pack_rows(head_.dout, value_width, head_.out_scale(), work_.dout_rows.data(), work_.dout_lanes.data());
+    queries_finite_ = all_finite(work_.query_rows.data(), live() * padded(width));
+    douts_finite_ = all_finite(work_.dout_rows.data(), live() * padded(value_width));
     for (int lane = 0; lane < lanes_; ++lane) {
-      const std::int64_t row = row_of_lane(tile_, lane);
-      lanes_of(BackwardWorkspace::kReference)[lane] = head_.row_max[row];
-      lanes_of(BackwardWorkspace::kInverse)[lane] = head_.row_sum[row];
-      lanes_of(BackwardWorkspace::kDelta)[lane] = head_.delta[row];
-    }
-    for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
-      float* inverse = lanes_of(BackwardWorkspace::kInverse) + lane;
-      store(inverse_sum(load(inverse)), inverse);
+      const std::int64_t row = tile_.row(lane);
+      work_.lane_array(Work::kReference)[lane] = head_.rows.reference[row];
+      work_.lane_array(Work::kInverse)[lane] = head_.rows.inverse[row];
+      work_.lane_array(Work::kDelta)[lane] = head_.rows.delta[row];
     }
   }
 
-  // Whether all are finite. Lanes without a row hold 0.
-  bool pack(const RowSource& source, std::int64_t width, float* rows, float* lanes) const {
+  // Lanes without a row hold 0.
+  void pack_rows(const RowSource& source, std::int64_t width, float factor, float* rows, float* lanes) const {
     const std::int64_t stride = padded(width);
-    widen_rows(source, tile_.first, live(), width, 1.0f, stride, rows);
+    widen_rows(source, tile_.first, live(), width, stride, rows);
+    for (std::int64_t i = 0; factor != 1 && i < live() * stride; ++i) rows[i] *= factor;
     std::fill_n(rows + live() * stride, (lanes_ - live()) * stride, 0.0f);
     rows_to_lanes(rows, stride, width, lanes_, lanes);
-    return rows_finite(rows, live(), stride);
   }
 
   void run_block(std::int64_t number, const TileBlock& block, Sees sees) {
     const PackedRows keys = blocks_.keys(number), values = blocks_.values(number);
-    float *scores = work_.weights.data(), *slopes = work_.slopes.data();
-    with_vectors(lanes_, [&](auto vectors) HWY_ATTR {
-      score_block<vectors()>(keys.data(), work_.query_lanes.data(), group_.width, lanes_, group_.scale, block.begin,
-                             block.end, scores, lanes_of(BackwardWorkspace::kUnused));
-      score_block<vectors()>(values.data(), work_.dout_lanes.data(), group_.value_width, lanes_, 1.0f, block.begin,
-                             block.end, slopes, lanes_of(BackwardWorkspace::kUnused));
-    });
-    if (sees == Sees::part) {
-      mask_scores(mask_, block, lanes_, scores, lanes_of(BackwardWorkspace::kUnused));
-      std::copy_n(scores, kBlockKeys * lanes_, work_.seen.data());
+    float* slopes = work_.slopes.data();
+    take_products(keys, values, block);
+    finish_scores(block, sees);
+    weigh(block);
+    add_to_biases(block);
+    if (problem_.softcap > 0) {
+      uncap_slopes(work_.capped.data(), problem_.softcap, block.begin, block.end, lanes_, slopes);
     }
-    const LaneState state{lanes_of(BackwardWorkspace::kReference), lanes_of(BackwardWorkspace::kInverse),
-                          lanes_of(BackwardWorkspace::kDelta)};
-    weigh_slopes(state, block.begin, block.end, lanes_, scores, slopes);
-    if (head_.dbias) add_bias_gradient(head_.dbias, tile_, block, slopes);
-    add_to_keys(number, block, sees);
-    add_to_queries(keys, block, sees);
+    add_to_keys(number, block);
+    if (head_.dq) add_to_queries(keys, block, sees);
   }
 
-  void add_to_keys(std::int64_t number, const TileBlock& block, Sees sees) {
-    const auto add = [&](const float* factors, const float* rows, bool finite, std::int64_t width, float* sums) {
-      const std::int64_t stride = padded(width);
-      const RowProducts products{factors, lanes_, rows, live(), sums + blocks_.slot_of(number) * stride, stride};
-      if (finite || sees == Sees::all) return add_row_products(products, block.begin, block.end);
-      add_row_products_selectively(products, block.begin, block.end,
-                                   [&](int slot, int row) { return seen(slot)[row] != -__builtin_inff(); });
+  // Raw scores, and dL/d(weight) before dropout.
+  void take_products(const PackedRows& keys, const PackedRows& values, const TileBlock& block) {
+    float* unused = work_.lane_array(Work::kUnused);
+    with_vectors(lanes_, [&](auto vectors) HWY_ATTR {
+      score_block<vectors()>(keys.data(), work_.query_lanes.data(), problem_.width, lanes_, problem_.scale, block.begin,
+                             block.end, work_.weights.data(), unused);
+      score_block<vectors()>(values.data(), work_.dout_lanes.data(), problem_.value_width, lanes_, 1.0f, block.begin,
+                             block.end, work_.slopes.data(), unused);
+    });
+  }
+
+  void finish_scores(const TileBlock& block, Sees sees) {
+    float* scores = work_.weights.data();
+    terms_.cap(block, scores);
+    if (problem_.softcap > 0) std::copy_n(scores, kBlockKeys * lanes_, work_.capped.data());
+    terms_.add(block, scores);
+    if (sees == Sees::part) mask_.apply(block, scores, work_.lane_array(Work::kUnused));
+    // A pair that performs no operation in the sums over rows is told from one whose factor is 0 only where it must.
+    selective_ = (sees == Sees::part || problem_.keep) && !(queries_finite_ && douts_finite_);
+    if (selective_) show(block, sees);
+  }
+
+  void show(const TileBlock& block, Sees sees) {
+    if (sees == Sees::part) return mask_.show(block, work_.shown.data());
+    std::fill_n(work_.shown.data(), kBlockKeys * lanes_, 0.0f);
+  }
+
+  void weigh(const TileBlock& block) {
+    float *weights = work_.weights.data(), *slopes = work_.slopes.data();
+    const LaneState state{work_.lane_array(Work::kReference), work_.lane_array(Work::kInverse),
+                          work_.lane_array(Work::kDelta)};
+    if (problem_.keep) {
+      std::fill_n(kept_, kBlockKeys, std::uint64_t{0});
+      kept_pairs(problem_, tile_, block, kept_);
+      transpose_bits(kept_);
+      drop(kept_, problem_.keep_scale, block.begin, block.end, lanes_, slopes);
+    }
+    weigh_slopes(state, block.begin, block.end, lanes_, weights, slopes);
+    if (problem_.keep) drop(kept_, problem_.keep_scale, block.begin, block.end, lanes_, weights);
+  }
+
+  void add_to_biases(const TileBlock& block) {
+    const ScoreSlopes slopes(problem_, tile_, block, work_.slopes.data());
+    if (head_.dbias) slopes.add_to_bias(head_.dbias);
+    if (group_.wants_slopes) slopes.add_to_slope(bias_sums_.slope);
+    if (group_.buckets != nullptr) slopes.add_to_buckets(*group_.buckets, bias_sums_.buckets);
+  }
+
+  void add_to_keys(std::int64_t number, const TileBlock& block) {
+    const auto products = [&](const float* factors, const float* rows, std::int64_t width, float* sums) {
+      return RowProducts{factors, lanes_, rows, live(), sums, padded(width)};
     };
-    add(work_.weights.data(), work_.dout_rows.data(), douts_finite_, group_.value_width, work_.values_sums.data());
-    add(work_.slopes.data(), work_.query_rows.data(), queries_finite_, group_.width, work_.keys_sums.data());
+    const RowProducts to_values =
+        products(work_.weights.data(), work_.dout_rows.data(), problem_.value_width, blocks_.value_sums(number));
+    const RowProducts to_keys =
+        products(work_.slopes.data(), work_.query_rows.data(), problem_.width, blocks_.key_sums(number));
+    if (!selective_) {
+      if (group_.dv) add_row_products(to_values, block.begin, block.end);
+      if (group_.dk) add_row_products(to_keys, block.begin, block.end);
+      return;
+    }
+    const auto seen = [&](int slot, int row) { return work_.shown[slot * lanes_ + row] == 0; };
+    const auto mixed = [&](int slot, int row) {
+      return seen(slot, row) && (!problem_.keep || (kept_[slot] >> row & 1) != 0);
+    };
+    add_row_products_selectively(to_values, block.begin, block.end, mixed);
+    add_row_products_selectively(to_keys, block.begin, block.end, seen);
   }
 
   void add_to_queries(const PackedRows& keys, const TileBlock& block, Sees sees) {
-    const float* ones = lanes_of(BackwardWorkspace::kOnes);
-    const float* slopes = work_.slopes.data();
-    if (sees == Sees::part && !all_finite(keys.data(), group_.width, block.begin, block.end)) {
-      const auto visible = [&](int slot, int lane)
-                               HWY_ATTR { return hn::Not(hn::Eq(load(seen(slot) + lane), splat(-__builtin_inff()))); };
-      return mix_block_selectively(keys.data(), group_.width, block.begin, block.end, slopes, ones, lanes_, query_sums_,
-                                   visible);
+    const float *ones = work_.lane_array(Work::kOnes), *slopes = work_.slopes.data();
+    if (sees == Sees::part && !blocks_.keys_finite()) {
+      if (!selective_) show(block, sees);
+      return mix_block_selectively(keys.data(), problem_.width, block.begin, block.end, slopes, ones, lanes_,
+                                   work_.shown.data(), query_sums_);
     }
     with_vectors(lanes_, [&](auto vectors) HWY_ATTR {
-      mix_block<vectors()>(keys.data(), group_.width, block.begin, block.end, slopes, ones, lanes_, query_sums_);
+      mix_block<vectors()>(keys.data(), problem_.width, block.begin, block.end, slopes, ones, lanes_, query_sums_);
     });
   }
 
-  const float* seen(int slot) const { return work_.seen.data() + static_cast<std::ptrdiff_t>(slot) * lanes_; }
-
   const BackwardGroup& group_;
   const BackwardHead& head_;
+  const HeadProblem& problem_;
   const TileRows& tile_;
   const int lanes_;
   const KeyBlocks& blocks_;
-  float* const query_sums_;  // [width, lanes]
+  float* const query_sums_;
   BackwardWorkspace& work_;
-  const Mask& mask_;
+  BiasSums& bias_sums_;
+  TileMask mask_;
+  const ScoreTerms terms_;
   bool packed_ = false, queries_finite_ = false, douts_finite_ = false;
+  bool selective_ = false;          // of the block
+  std::uint64_t kept_[kBlockKeys];  // of the block: by slot the lanes that dropout keeps
 };
 
 }  // namespace HWY_NAMESPACE

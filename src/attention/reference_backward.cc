@@ -127,6 +127,7 @@ GradientResult gradients(const AttentionProblem& p, const TensorView& dout) {
   for (std::size_t index = 0; index < static_cast<std::size_t>(batch * heads * queries); ++index) {
     const std::int64_t plane = static_cast<std::int64_t>(index) / queries;
     const Query query = locate(p, plane / heads, plane % heads, static_cast<std::int64_t>(index) % queries);
+    if (!p.head_scale.empty() && p.head_scale[query.h] == 0) continue;  // knocked out, whatever it would be
     Row row = make_row(p, query, index, forward, dout);
     through_mix(p, row, result);
     through_softmax(p, forward.sink_weight[index], row, result);

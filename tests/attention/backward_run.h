@@ -99,11 +99,6 @@ class BackwardRun {
   std::vector<float> row_max_, row_sum_;
 };
 
-/// Whether attention_backward() refuses the problem by name.
-inline bool refuses_gradients(const AttentionProblem& p) {
-  return p.pages || is_packed(p.k.dtype) || is_packed(p.v.dtype) || p.score_function != nullptr;
-}
-
 }  // namespace sightline::testing
 
 #endif  // SIGHTLINE_TESTS_ATTENTION_BACKWARD_RUN_H_
