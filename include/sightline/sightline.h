@@ -253,6 +253,18 @@ typedef struct sightline_tile_range {
   int64_t key_begin, key_end;
 } sightline_tile_range;
 
+/* Gradients of a loss from dout, its gradient of the output. Null data: not asked for. They are written, not added to,
+ * and are SIGHTLINE_F32. struct_size is as in sightline_attention_args. */
+typedef struct sightline_gradients {
+  size_t struct_size;
+  sightline_tensor dout; /* [B, Hq, Nq, Dv] */
+  sightline_output q, k, v;
+  sightline_output bias; /* the shape of the bias, summed over the axes that it broadcasts */
+  float* sinks;          /* [Hq] */
+  float* alibi_slopes;   /* [Hq] */
+  float* relative_bias;  /* [buckets, Hq] */
+} sightline_gradients;
+
 /* Computes out = softmax(scale * q k^T, masked) v and the observations asked for, in one pass. Returns SIGHTLINE_OK or
  * what went wrong; then message, where it is not null, receives one line that says so, cut to message_size - 1 bytes
  * (an empty line on success). May be called from several threads at once. After a failure what is written is not
@@ -264,6 +276,12 @@ SIGHTLINE_API int sightline_attention(const sightline_attention_args* args, char
  * Returns as sightline_attention does. */
 SIGHTLINE_API int sightline_tile(const sightline_attention_args* args, const sightline_tile_range* range, int64_t stage,
                                  float* out, char* message, size_t message_size);
+
+/* Computes the gradients asked for, in one pass. args are those of the forward pass, with what it wrote to out, row_max
+ * and row_sum; other observations are not looked at. Returns as sightline_attention does. */
+SIGHTLINE_API int sightline_attention_backward(const sightline_attention_args* args,
+                                               const sightline_gradients* gradients, char* message,
+                                               size_t message_size);
 
 /* The version of the library, as SIGHTLINE_VERSION in sightline/version.h is that of the headers. */
 SIGHTLINE_API const char* sightline_version(void);

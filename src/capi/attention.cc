@@ -2,10 +2,12 @@
 
 #include <string>
 
+#include "sightline/backward.h"
 #include "sightline/error.h"
 #include "sightline/sightline.h"
 #include "sightline/version.h"
 #include "src/capi/arguments.h"
+#include "src/capi/convert.h"
 #include "src/capi/status.h"
 
 namespace sightline::capi {
@@ -18,6 +20,26 @@ void run_tile(const sightline_attention_args* passed, const sightline_tile_range
   const TileRange range{r->batch, r->head, r->row_begin, r->row_end, r->key_begin, r->key_end};
   const Observations& state = args.observations();
   tile(args.problem(), {state.row_max, state.row_sum}, range, stage(stage_code), out);
+}
+
+Gradients gradients(const sightline_gradients& g) {
+  return {view<MutableTensorView>(g.q),
+          view<MutableTensorView>(g.k),
+          view<MutableTensorView>(g.v),
+          view<MutableTensorView>(g.bias),
+          g.sinks,
+          g.alibi_slopes,
+          g.relative_bias};
+}
+
+void run_backward(const sightline_attention_args* passed, const sightline_gradients* asked) {
+  const Arguments args(passed);
+  require(asked != nullptr, "gradients is null");
+  const auto g = read_struct(asked, sizeof *asked, "sightline_gradients");
+  const MutableTensorView out = args.out();
+  const Observations& state = args.observations();
+  const ForwardResult forward{{out.data, out.dtype, out.shape, out.strides}, state.row_max, state.row_sum};
+  attention_backward(args.problem(), forward, view<TensorView>(g.dout), gradients(g), {args.threads()});
 }
 
 }  // namespace
@@ -33,6 +55,11 @@ int sightline_attention(const sightline_attention_args* args, char* message, siz
 int sightline_tile(const sightline_attention_args* args, const sightline_tile_range* range, int64_t stage, float* out,
                    char* message, size_t message_size) {
   return sightline::capi::guarded({message, message_size}, [&] { sightline::capi::run_tile(args, range, stage, out); });
+}
+
+int sightline_attention_backward(const sightline_attention_args* args, const sightline_gradients* gradients,
+                                 char* message, size_t message_size) {
+  return sightline::capi::guarded({message, message_size}, [&] { sightline::capi::run_backward(args, gradients); });
 }
 
 const char* sightline_version(void) { return SIGHTLINE_VERSION; }
