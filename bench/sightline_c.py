@@ -123,6 +123,25 @@ class AttentionArgs(ctypes.Structure):
         super().__init__(struct_size=ctypes.sizeof(AttentionArgs), **fields)
 
 
+class Gradients(ctypes.Structure):
+    """sightline_gradients."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("dout", Tensor),
+        ("q", Tensor),
+        ("k", Tensor),
+        ("v", Tensor),
+        ("bias", Tensor),
+        ("sinks", _FLOATS),
+        ("alibi_slopes", _FLOATS),
+        ("relative_bias", _FLOATS),
+    ]
+
+    def __init__(self, **fields):
+        super().__init__(struct_size=ctypes.sizeof(Gradients), **fields)
+
+
 class SightlineError(Exception):
     """A call failed; the text is the library's message."""
 
@@ -134,13 +153,23 @@ class Library:
         self._library = ctypes.CDLL(str(path))
         self._attention = self._library.sightline_attention
         self._attention.argtypes = [ctypes.POINTER(AttentionArgs), ctypes.c_char_p, ctypes.c_size_t]
+        self._backward = self._library.sightline_attention_backward
+        self._backward.argtypes = [ctypes.POINTER(AttentionArgs), ctypes.POINTER(Gradients), *self._attention.argtypes[1:]]
         self._library.sightline_simd_target.restype = ctypes.c_char_p
         self._library.sightline_version.restype = ctypes.c_char_p
 
     def attention(self, args):
         """Runs one problem; args and what it points at stay the caller's."""
+        self._call(self._attention, ctypes.byref(args))
+
+    def attention_backward(self, args, gradients):
+        """Gradients of a problem that was run with row_max and row_sum."""
+        self._call(self._backward, ctypes.byref(args), ctypes.byref(gradients))
+
+    @staticmethod
+    def _call(function, *arguments):
         message = ctypes.create_string_buffer(512)
-        if self._attention(ctypes.byref(args), message, len(message)) != OK:
+        if function(*arguments, message, len(message)) != OK:
             raise SightlineError(message.value.decode(errors="replace"))
 
     def version(self):

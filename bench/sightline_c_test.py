@@ -137,6 +137,28 @@ class FieldsLieWhereTheLibraryReadsThem(unittest.TestCase):
         self.assertEqual(last.offset + last.size, ctypes.sizeof(sightline_c.AttentionArgs))
 
 
+class GradientsLieWhereTheLibraryReadsThem(unittest.TestCase):
+    def test_gradients(self):
+        arrays = {name: floats(-1, -1, -1) for name in ("row_max", "row_sum", "q", "k", "v", "bias", "slope", "one")}
+        address = {name: ctypes.addressof(array) for name, array in arrays.items()}
+        zeros, row = floats(0, 0, 0), (1, 1, 1, 3)
+        arrays["one"][0] = 1
+        example = Example(row_max=address["row_max"], row_sum=address["row_sum"], alibi_slopes=ctypes.addressof(zeros))
+        example.args.bias = Example.tensor(zeros, row)
+        example.run()
+        gradients = sightline_c.Gradients(alibi_slopes=address["slope"], bias=Example.tensor(arrays["bias"], row))
+        gradients.dout = sightline_c.Tensor.dense(address["one"], (1, 1, 1, 1))
+        gradients.q = sightline_c.Tensor.dense(address["q"], (1, 1, 1, 1))
+        gradients.k, gradients.v = Example.tensor(arrays["k"]), Example.tensor(arrays["v"])
+        LIBRARY.attention_backward(example.args, gradients)
+        scores = [3 / 8, 22 / 8, -25 / 8]  # w (v - o)
+        for name, wanted in [("v", [1 / 8, 2 / 8, 5 / 8]), ("k", scores), ("bias", scores)]:
+            for got, expected in zip(arrays[name], wanted):
+                self.assertAlmostEqual(got, expected, places=5)
+        self.assertAlmostEqual(arrays["q"][0], 22 / 8 * math.log(2) - 25 / 8 * math.log(5), places=5)
+        self.assertAlmostEqual(arrays["slope"][0], -28 / 8, places=5)
+
+
 class Refusals(unittest.TestCase):
     def test_message(self):
         with self.assertRaisesRegex(sightline_c.SightlineError, "top_k"):
