@@ -105,5 +105,27 @@ TEST(BackwardRefusals, NothingIsWrittenThatIsNotAskedFor) {
   }
 }
 
+// Of many heads that wait for one another, since they share the gradient of a bias.
+TEST(BackwardRefusals, WhatAMaskFunctionThrowsEndsEveryThread) {
+  const std::array<std::int64_t, 4> shape{1, 12, 60, 4};
+  const std::vector<float> numbers(12 * 60 * 4, 0.5f), bias(60 * 60);
+  std::vector<float> dbias(bias.size());
+  struct Fault {};
+  const auto faulty = mask_function([](const ScorePair& pair) {
+    if (pair.head == 3) throw Fault();
+    return true;
+  });
+  AttentionProblem problem;
+  problem.q = problem.k = problem.v = dense_view(numbers.data(), shape);
+  problem.bias = dense_view(bias.data(), {1, 1, 60, 60});
+  problem.mask_function = &faulty;
+  Gradients gradients;
+  gradients.bias = dense_view(dbias.data(), problem.bias.shape);
+  const TensorView all = dense_view(numbers.data(), shape);
+  for (const int threads : {1, 2, 5}) {
+    EXPECT_THROW(attention_backward(problem, {all, numbers.data(), numbers.data()}, all, gradients, {threads}), Fault);
+  }
+}
+
 }  // namespace
 }  // namespace sightline
