@@ -23,11 +23,12 @@ struct Gradients {
   float* relative_bias = nullptr;  ///< [buckets, Hq]
 };
 
-/// Gradients of a loss L from dout = dL/d(out), [B, Hq, Nq, Dv]. One pass over the map from the row state, with no
-/// memory of its size (Dao et al. 2022, section B.2). The same bits on any number of threads: dk and dv add rows
-/// ascending, dq adds keys ascending. A row without a visible key has gradients of 0. Tensors of queries, keys and
-/// values may be f32, f16 or bf16 (not packed, not in pages); score functions have no derivative here and are refused.
-/// Throws BadArgument, OutOfMemory.
+/// Gradients of a loss L from dout = dL/d(out), [B, Hq, Nq, Dv] in f32, f16 or bf16, any strides. One pass over the map
+/// from the row state, with no memory of its size (Dao et al. 2022, section B.2); docs/backward.md has the algebra.
+/// The same bits on any number of threads and SIMD target: dk and dv add tiles of 48 rows in ascending order, then the
+/// query heads of a group; dq adds blocks of 64 keys in ascending order, then chunks of 4096. A row without a visible
+/// key has gradients of 0. Queries, keys and values may be f32, f16 or bf16; packed keys, pages and score functions
+/// have no derivative here and are refused. Throws BadArgument, OutOfMemory, and what a mask function throws.
 void attention_backward(const AttentionProblem& problem, const ForwardResult& forward, const TensorView& dout,
                         const Gradients& gradients, const AttentionOptions& options = {});
 

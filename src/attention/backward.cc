@@ -133,7 +133,11 @@ class BackwardCall {
       for (std::int64_t head = 0; head < g_.query_heads; head += g_.group()) add_group(forward, dout, s, head);
     }
     prepare(threads);
-    clear(gradients_.bias, threads);
+    clear(gradients_.bias, threads);  // what is added to; the others are written
+    if (g_.query_heads == 0) {
+      clear(gradients_.k, threads);
+      clear(gradients_.v, threads);
+    }
     write_shared(run_backward(groups_, threads));
   }
 

@@ -154,17 +154,21 @@ class BackwardRunner {
 
   // dq of the chunk, times the scale, to where it belongs: the first chunk of a group sets it, the others add.
   static void write_query_sums(const BackwardGroup& group, bool add, const BackwardWorkspace& workspace) {
+    const HeadProblem& problem = group.problem();
     const float* sums = workspace.query_sums.data();
     for (const BackwardHead& head : group.heads) {
-      for (std::int64_t index = 0; index < backward_tiles(group.problem().rows);
-           ++index, sums += group.problem().width * kTileRows) {
-        const TileRows tile = backward_tile(group.problem().rows, index);
-        for (int lane = 0; head.dq && lane < tile.live_end; ++lane) {
-          for (std::int64_t t = 0; t < group.problem().width; ++t) {
-            float& to = head.dq.at(tile.first + lane, t);
-            to = sums[t * tile.lanes + lane] * group.problem().scale + (add ? to : 0.0f);
-          }
-        }
+      for (std::int64_t index = 0; index < backward_tiles(problem.rows); ++index, sums += problem.width * kTileRows) {
+        if (head.dq) write_tile(head, backward_tile(problem.rows, index), sums, add);
+      }
+    }
+  }
+
+  // sums: [width, lanes].
+  static void write_tile(const BackwardHead& head, const TileRows& tile, const float* sums, bool add) {
+    for (int lane = 0; lane < tile.live_end; ++lane) {
+      for (std::int64_t t = 0; t < head.problem.width; ++t) {
+        float& to = head.dq.at(tile.row(lane), t);
+        to = sums[t * tile.lanes + lane] * head.problem.scale + (add ? to : 0.0f);
       }
     }
   }

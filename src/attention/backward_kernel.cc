@@ -17,14 +17,16 @@ double prepare_rows(const BackwardHead& head) { return RowsBackward(head).run();
 void run_key_blocks(const BackwardGroup& group, BlockRange range, BackwardWorkspace& workspace) {
   KeyBlocks blocks(group, range, workspace);
   blocks.pack();
-  const std::int64_t rows = group.problem().rows, size = group.problem().width * kTileRows;
+  const std::int64_t size = group.problem().width * kTileRows;
   float* query_sums = workspace.query_sums.data();
   for (std::size_t head = 0; head < group.heads.size(); ++head) {
-    const bool knocked_out = group.heads[head].out_scale() == 0;
-    for (std::int64_t index = 0; index < backward_tiles(rows); ++index, query_sums += size) {
-      if (knocked_out) continue;
-      const TileRows tile = backward_tile(rows, index);
-      TileBackward(group, head, tile, blocks, query_sums, workspace).run(range);
+    const HeadProblem& problem = group.heads[head].problem;
+    for (std::int64_t index = 0; index < backward_tiles(problem.rows); ++index, query_sums += size) {
+      const TileRows tile = backward_tile(problem.rows, index);
+      const BlockRange seen = problem.blocks(seen_by_position(problem, tile));
+      const BlockRange both{std::max(range.begin, seen.begin), std::min(range.end, seen.end)};
+      if (both.begin >= both.end || group.heads[head].out_scale() == 0) continue;
+      TileBackward(group, head, tile, blocks, query_sums, workspace).run(both);
     }
   }
   blocks.write();

@@ -23,6 +23,13 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
+// Keys outside of which no row of a tile sees any by its position: two rows decide, since both ends ascend with the
+// row.
+inline KeyInterval seen_by_position(const HeadProblem& problem, const TileRows& tile) {
+  if (problem.tree != nullptr) return {0, problem.keys};
+  return {problem.interval(tile.row(0)).begin, problem.interval(tile.row(tile.live_end - 1)).end};
+}
+
 class TileBackward {
  public:
   // head: its index in the group. query_sums: [width, lanes], added to.
@@ -37,12 +44,13 @@ class TileBackward {
         query_sums_(query_sums),
         work_(workspace),
         bias_sums_(workspace.bias_sums[head]),
+        by_position_(seen_by_position(problem_, tile)),
         mask_(problem_, tile, workspace.bias.data()),
         terms_(problem_, tile, workspace.bias.data()) {}
 
+  // Blocks that some row sees by its position.
   void run(BlockRange blocks) {
-    const BlockRange seen = mask_.blocks();
-    for (std::int64_t number = std::max(blocks.begin, seen.begin); number < std::min(blocks.end, seen.end); ++number) {
+    for (std::int64_t number = blocks.begin; number < blocks.end; ++number) {
       const TileBlock block = block_at(problem_, number);
       const Sees sees = mask_.prepare(block);
       if (sees == Sees::nothing) continue;
@@ -58,10 +66,8 @@ class TileBackward {
 
   // Without the slots that no row sees by its position.
   TileBlock trimmed(TileBlock block) const {
-    if (problem_.tree != nullptr) return block;
-    const KeyInterval top = problem_.interval(tile_.row(0)), bottom = problem_.interval(tile_.row(live() - 1));
-    block.begin = static_cast<int>(std::max<std::int64_t>(block.begin, top.begin - block.first_key));
-    block.end = static_cast<int>(std::min<std::int64_t>(block.end, bottom.end - block.first_key));
+    block.begin = static_cast<int>(std::max<std::int64_t>(block.begin, by_position_.begin - block.first_key));
+    block.end = static_cast<int>(std::min<std::int64_t>(block.end, by_position_.end - block.first_key));
     return block;
   }
 
@@ -193,6 +199,7 @@ class TileBackward {
   float* const query_sums_;
   BackwardWorkspace& work_;
   BiasSums& bias_sums_;
+  const KeyInterval by_position_;
   TileMask mask_;
   const ScoreTerms terms_;
   bool packed_ = false, queries_finite_ = false, douts_finite_ = false;
