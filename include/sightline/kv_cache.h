@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct KvCacheOptions {
   std::int64_t window = 0;         ///< > 0: tokens that a query sees, its own included; older ones go
   bool touch = false;              ///< writes to the memory at once, so that none is faulted in later
   bool huge_pages = true;          ///< asks the system for large pages, where it has them
+  /// Where memory comes from; it must outlive the cache. Null: huge_page_resource(), or new without huge_pages.
+  std::pmr::memory_resource* memory = nullptr;
 
   /// `sequences` sequences of up to `tokens` tokens, each in one page, to be completed by sizes and type.
   static KvCacheOptions contiguous(std::int64_t sequences, std::int64_t tokens);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory_resource>
 #include <new>
 
 #include "sightline/error.h"
@@ -135,6 +136,44 @@ TEST(CacheMemory, RequestsAreCounted) {
 TEST(CacheMemory, RunsOutWhileACacheIsMade) {
   const auto tried = fail_each_request([] { KvCache cache(options_of(DType::f32)); }, [] {});
   EXPECT_GE(tried, 7) << "keys, values, table, pages, sequences and more";
+}
+
+// Counts what it hands out, and refuses a request.
+class CountingMemory final : public std::pmr::memory_resource {
+ public:
+  std::int64_t requested = 0, failing = 0;
+  std::size_t held = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    if (++requested == failing) throw std::bad_alloc();
+    held += bytes;
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* data, std::size_t bytes, std::size_t alignment) override {
+    held -= bytes;
+    std::pmr::new_delete_resource()->deallocate(data, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+TEST(CacheMemory, ComesFromWhereTheCallerSays) {
+  CountingMemory memory;
+  KvCacheOptions options = options_of(DType::f32);
+  options.memory = &memory;
+  {
+    const KvCache cache(options);
+    EXPECT_GE(memory.held, static_cast<std::size_t>(cache.bytes()));
+  }
+  EXPECT_EQ(memory.held, 0u);
+  const std::int64_t requests_of_one = memory.requested;
+  EXPECT_GE(requests_of_one, 7);
+  for (std::int64_t n = 1; n <= requests_of_one; ++n) {
+    memory.requested = 0;
+    memory.failing = n;
+    EXPECT_THROW(KvCache{options}, OutOfMemory) << n;
+    EXPECT_EQ(memory.held, 0u);
+  }
 }
 
 TEST(CacheMemory, NothingIsRequestedAfterwards) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "sightline/execution.h"
 #include "src/cache/new_tokens.h"
 #include "src/cache/page_memory.h"
 #include "src/cache/sequence_pages.h"
@@ -26,7 +27,8 @@ void check_range(const char* name, std::int64_t value, std::int64_t lowest, std:
                     std::to_string(highest) + ", not " + std::to_string(value));
 }
 
-KvCacheOptions checked(const KvCacheOptions& o) {
+// The options with their memory set.
+KvCacheOptions checked(KvCacheOptions o) {
   constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
   check_range("layers", o.layers, 1, 4096);
   check_range("kv_heads", o.kv_heads, 1, std::int64_t{1} << 20);
@@ -40,6 +42,7 @@ KvCacheOptions checked(const KvCacheOptions& o) {
   if (!is_row_type(o.dtype)) {
     throw BadArgument(std::string("not supported: a cache of ") + dtype_name(o.dtype));
   }
+  if (o.memory == nullptr) o.memory = o.huge_pages ? huge_page_resource() : std::pmr::new_delete_resource();
   return o;
 }
 
@@ -75,7 +78,7 @@ class KvCache::State {
       : options(checked_options),
         keys(options, options.key_width),
         pages(options),
-        written_(static_cast<std::size_t>(options.max_sequences * options.layers)) {
+        written_(static_cast<std::size_t>(options.max_sequences * options.layers), options.memory) {
     if (!options.values_in_keys) values.emplace(options, options.value_width);
   }
 
@@ -102,7 +105,7 @@ class KvCache::State {
   std::uint64_t version = next_version();
 
  private:
-  std::vector<std::int64_t> written_;  // [max_sequences, layers]
+  std::pmr::vector<std::int64_t> written_;  // [max_sequences, layers]
 };
 
 void KvCache::State::check_layer(std::int64_t layer) const {

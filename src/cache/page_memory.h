@@ -15,7 +15,7 @@ namespace sightline::cache {
 /// side by side would be pieces Hkv rows apart.
 class PageMemory {
  public:
-  /// Of checked options. Throws OutOfMemory.
+  /// Of checked options, whose memory is set. Throws OutOfMemory.
   PageMemory(const KvCacheOptions& options, std::int64_t width);
 
   std::byte* row(std::int64_t layer, Slot slot, std::int64_t head) {

@@ -25,9 +25,10 @@ SequencePages::SequencePages(const KvCacheOptions& o)
       window_(o.window),
       max_tokens_(o.max_tokens > 0 ? o.max_tokens : kMaxLength),
       entries_(entries_of(o)),
-      pool_(o.page_count),
-      sequences_(static_cast<std::size_t>(o.max_sequences)),
-      table_(static_cast<std::size_t>(o.max_sequences * entries_)) {
+      pool_(o.page_count, o.memory),
+      sequences_(static_cast<std::size_t>(o.max_sequences), o.memory),
+      table_(static_cast<std::size_t>(o.max_sequences * entries_), o.memory),
+      free_slots_(o.memory) {
   free_slots_.reserve(sequences_.size());
   for (std::int64_t slot = o.max_sequences; slot-- > 0;) free_slots_.push_back(static_cast<std::int32_t>(slot));
 }

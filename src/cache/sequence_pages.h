@@ -29,7 +29,7 @@ class SequencePages {
     std::uint64_t call = 0;                         // finds sequences that are named twice
   };
 
-  /// Of checked options.
+  /// Of checked options, whose memory is set.
   explicit SequencePages(const KvCacheOptions& options);
 
   SequenceId create();
@@ -75,9 +75,9 @@ class SequencePages {
 
   std::int64_t page_size_, window_, max_tokens_, entries_;
   PagePool pool_;
-  std::vector<Sequence> sequences_;       // [max_sequences]
-  AlignedBuffer<std::int32_t> table_;     // [max_sequences, entries]
-  std::vector<std::int32_t> free_slots_;  // a stack, with room for all
+  std::pmr::vector<Sequence> sequences_;       // [max_sequences]
+  AlignedBuffer<std::int32_t> table_;          // [max_sequences, entries]
+  std::pmr::vector<std::int32_t> free_slots_;  // a stack, with room for all
   std::uint64_t calls_ = 0;
 };
 
