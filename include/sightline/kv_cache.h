@@ -48,12 +48,12 @@ struct SequenceId {
 
 /// Where the tokens of a batch of sequences lie. Filled by KvCache::view(), which uses its memory again.
 struct KvView {
-  std::vector<SequenceId> ids;          // [B]
-  std::vector<SequenceSpan> sequences;  // [B] key_count, and the position of the first token kept
-  std::vector<std::int32_t> table;      // [B, table_stride] pages of the pool
+  std::vector<SequenceId> ids;          ///< [B]
+  std::vector<SequenceSpan> sequences;  ///< [B] key_count, and the position of the first token kept
+  std::vector<std::int32_t> table;      ///< [B, table_stride] pages of the pool
   std::int64_t table_stride = 0;
-  std::int64_t keys = 0;      // the largest key_count
-  std::uint64_t version = 0;  // of the cache that it shows
+  std::int64_t keys = 0;      ///< the largest key_count
+  std::uint64_t version = 0;  ///< of the cache that it shows
 };
 
 /// Keys and values of the tokens so far, of many sequences, in pages of a pool (Kwon et al. 2023). A contiguous cache
