@@ -172,7 +172,10 @@ void KvCache::State::check_sees(SequenceId id, const SequenceSpan& span, const A
     throw BadArgument("a cache with a window needs the alignment bottom_right");
   }
   const SequencePages::Sequence& sequence = pages.at(id);
-  const std::int64_t query = span.query_position.value_or(sequence.length - problem.q.shape[2]);
+  // What attention() refuses must not overflow here.
+  constexpr std::int64_t kFar = std::int64_t{1} << 40;
+  const std::int64_t queries = std::clamp<std::int64_t>(problem.q.shape[2], 0, kFar);
+  const std::int64_t query = std::clamp(span.query_position.value_or(sequence.length - queries), -kFar, kFar);
   if (sequence.first > 0 && query - problem.window_left < sequence.first) {
     throw BadArgument("the query at position " + std::to_string(query) + " sees further back than position " +
                       std::to_string(sequence.first) + ", the lowest that the cache has kept");
