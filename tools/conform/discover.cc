@@ -17,11 +17,7 @@ std::string folder_name(const fs::path& file) { return fs::absolute(file).parent
 void run_attention(Context& context, const fs::path& index, const std::string& prefix) {
   run_attention_grid(context, index, prefix);
   run_attention_onnx(context, index, prefix);
-  const auto backward = format::read_json(index).value("backward", nlohmann::json::array());
-  for (const auto& entry : backward) {
-    context.recorder.run(prefix + "/backward/" + entry.at("name").get<std::string>(),
-                         [] { throw Skipped("gradients of attention are not supported yet"); });
-  }
+  run_attention_backward(context, index, prefix);
 }
 
 // Which suite reads an index with this key.

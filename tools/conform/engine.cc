@@ -128,7 +128,11 @@ Engine kernel_engine(const std::string& target) {
             cpu::force_target(target);
             return widen(map_shape(p), tiles(p, {}, stage));
           },
-          true};
+          true,
+          [target](const AttentionProblem& p, const TensorView& dout) {
+            cpu::force_target(target);
+            return kernel_gradients(p, dout);
+          }};
 }
 
 }  // namespace
@@ -143,6 +147,6 @@ std::vector<Engine> kernel_engines() {
   return engines;
 }
 
-Engine reference_engine() { return {"reference", run_reference, reference_stage, false}; }
+Engine reference_engine() { return {"reference", run_reference, reference_stage, false, reference_gradients}; }
 
 }  // namespace sightline::conform

@@ -8,6 +8,7 @@
 
 #include "sightline/attention.h"
 #include "tools/conform/arrays.h"
+#include "tools/conform/backward.h"
 
 namespace sightline::conform {
 
@@ -36,6 +37,7 @@ struct Engine {
   std::function<AttentionValues(const AttentionProblem&, const AttentionCall&)> run;
   std::function<Array(const AttentionProblem&, Stage)> stage;  // [B, Hq, Nq, Nk]; weights are in run()
   bool validates = true;                                       // refuses shapes that do not fit
+  std::function<GradientValues(const AttentionProblem&, const TensorView& dout)> gradients;
 };
 
 /// sightline::attention() on each SIMD target that runs here; on the one of SIGHTLINE_TARGET alone where that is set.

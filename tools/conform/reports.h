@@ -31,6 +31,7 @@ struct ReportKind {
 /// The kinds of each domain.
 std::span<const ReportKind> attention_kinds();
 std::span<const ReportKind> position_kinds();
+std::span<const ReportKind> backward_kinds();
 std::span<const ReportKind> cache_kinds();
 std::span<const ReportKind> tokenizer_kinds();
 std::span<const ReportKind> format_kinds();

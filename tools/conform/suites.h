@@ -23,6 +23,7 @@ struct Context {
 /// Each runs what the index (or file) at `path` lists, as cases named `prefix`/...
 void run_attention_grid(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_attention_onnx(Context& context, const std::filesystem::path& index, const std::string& prefix);
+void run_attention_backward(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_models(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_minilm(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_tokenizers(Context& context, const std::filesystem::path& index, const std::string& prefix);

@@ -1,0 +1,227 @@
+#include "sightline/backward.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sightline/error.h"
+#include "src/attention/backward_driver.h"
+#include "src/attention/backward_kernel.h"
+#include "src/attention/geometry.h"
+#include "src/attention/head_problem.h"
+#include "src/cpu/fp_environment.h"
+#include "src/cpu/parallel.h"
+#include "src/cpu/target.h"
+#include "src/tensor/aligned_buffer.h"
+
+namespace sightline {
+namespace {
+
+using Shape = std::array<std::int64_t, 4>;
+
+void require(bool holds, const std::string& otherwise) {
+  if (!holds) throw BadArgument(otherwise);
+}
+
+bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
+
+void refuse_unsupported(const AttentionProblem& p) {
+  require(!p.pages, "not supported: gradients of keys and values in pages");
+  require(!is_packed(p.k.dtype) && !is_packed(p.v.dtype), "not supported: gradients of packed keys or values");
+  require(p.score_function == nullptr, "not supported: gradients through a score function");
+}
+
+void check_input(const TensorView& tensor, const Shape& shape, const char* name) {
+  require(tensor.shape == shape, std::string(name) + " does not have the shape of the output");
+  const bool empty = shape[0] * shape[1] * shape[2] * shape[3] == 0;
+  require(tensor || empty, std::string(name) + " has no data");
+  require(is_float(tensor.dtype), std::string("not supported: ") + name + " in " + dtype_name(tensor.dtype));
+}
+
+void check_gradient(const MutableTensorView& gradient, const TensorView& of, const char* name) {
+  if (!gradient) return;
+  require(static_cast<bool>(of), std::string("the gradient of ") + name + " is asked for, but the problem has none");
+  require(gradient.shape == of.shape, std::string("the gradient of ") + name + " does not have its shape");
+  require(gradient.dtype == DType::f32, std::string("not supported: a gradient of ") + name + " that is not f32");
+  const bool empty = std::find(gradient.shape.begin(), gradient.shape.end(), 0) != gradient.shape.end();
+  for (int axis = 0; axis < 4; ++axis) {
+    require(gradient.strides[axis] != 0 || gradient.shape[axis] <= 1 || empty,
+            std::string("the gradient of ") + name + " has stride 0: its elements would share memory");
+  }
+}
+
+void check_shared(const float* gradient, bool has, const char* name) {
+  require(gradient == nullptr || has,
+          std::string("the gradient of ") + name + " is asked for, but the problem has none");
+}
+
+Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forward, const TensorView& dout,
+                           const Gradients& gradients, const AttentionOptions& options) {
+  refuse_unsupported(p);
+  Geometry g = validate(p);
+  const Shape out = {g.batch, g.query_heads, g.queries, g.value_width};
+  check_input(forward.out, out, "the output of the forward pass");
+  check_input(dout, out, "dout");
+  require(g.batch * g.query_heads * g.queries == 0 || (forward.row_max != nullptr && forward.row_sum != nullptr),
+          "the backward pass needs row_max and row_sum of the forward pass");
+  check_gradient(gradients.q, p.q, "q");
+  check_gradient(gradients.k, p.k, "k");
+  check_gradient(gradients.v, p.v, "v");
+  check_gradient(gradients.bias, p.bias, "bias");
+  check_shared(gradients.sinks, !p.sinks.empty(), "sinks");
+  check_shared(gradients.alibi_slopes, !p.alibi_slopes.empty(), "alibi_slopes");
+  check_shared(gradients.relative_bias, static_cast<bool>(p.relative_bias), "relative_bias");
+  require(options.threads >= 0, "threads must be 0 (as many as the machine has) or more");
+  return g;
+}
+
+// Rows of one head of a sequence, from a tensor of [batch, heads, rows, width].
+RowSource rows_of(const TensorView& tensor, const SequencePlan& s, std::int64_t head) {
+  const auto size = static_cast<std::int64_t>(dtype_size(tensor.dtype));
+  RowSource source;
+  source.dtype = tensor.dtype;
+  source.row_stride = tensor.strides[2] * size;
+  source.column_stride = tensor.shape[3] == 1 ? 1 : tensor.strides[3];
+  source.data = static_cast<const std::byte*>(tensor.data) +
+                (s.batch * tensor.strides[0] + head * tensor.strides[1] + s.row_begin * tensor.strides[2]) * size;
+  return source;
+}
+
+Matrix<float> matrix_of(const MutableTensorView& tensor, std::int64_t batch, std::int64_t head, std::int64_t row) {
+  if (!tensor) return {};
+  const auto& stride = tensor.strides;
+  return {static_cast<float*>(tensor.data) + batch * stride[0] + head * stride[1] + row * stride[2], stride[2],
+          stride[3]};
+}
+
+// The gradients of a bias that one head of a sequence adds to.
+Matrix<float> bias_of(const MutableTensorView& tensor, const SequencePlan& s, std::int64_t head) {
+  if (!tensor) return {};
+  const auto stride = [&](int axis) { return tensor.shape[axis] == 1 ? 0 : tensor.strides[axis]; };
+  float* data = static_cast<float*>(tensor.data) + s.batch * stride(0) + head * stride(1);
+  return {data + s.row_begin * stride(2) + s.key_begin * stride(3), stride(2), stride(3)};
+}
+
+void clear(const MutableTensorView& tensor, int threads) {
+  if (!tensor) return;
+  const std::int64_t heads = tensor.shape[1], rows = tensor.shape[2], columns = tensor.shape[3];
+  cpu::parallel_for(tensor.shape[0] * heads, threads, [&](std::int64_t plane) {
+    const Matrix<float> matrix = matrix_of(tensor, plane / heads, plane % heads, 0);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) matrix.at(i, j) = 0;
+    }
+  });
+}
+
+// One backward pass: what its groups point into.
+class BackwardCall {
+ public:
+  BackwardCall(const AttentionProblem& problem, const Geometry& geometry, const Gradients& gradients)
+      : p_(problem),
+        g_(geometry),
+        gradients_(gradients),
+        tables_(problem, geometry),
+        row_numbers_(static_cast<std::size_t>(3 * row_count())) {
+    if (gradients.relative_bias != nullptr) buckets_.emplace(problem.relative_bias);
+  }
+
+  void run(const ForwardResult& forward, const TensorView& dout, int threads) {
+    for (std::size_t s = 0; s < g_.sequences.size(); ++s) {
+      for (std::int64_t head = 0; head < g_.query_heads; head += g_.group()) add_group(forward, dout, s, head);
+    }
+    prepare(threads);
+    clear(gradients_.bias, threads);  // what is added to; the others are written
+    if (g_.query_heads == 0) {
+      clear(gradients_.k, threads);
+      clear(gradients_.v, threads);
+    }
+    write_shared(run_backward(groups_, threads));
+  }
+
+ private:
+  std::int64_t row_count() const { return g_.batch * g_.query_heads * g_.queries; }
+
+  void add_group(const ForwardResult& forward, const TensorView& dout, std::size_t sequence, std::int64_t first) {
+    const SequencePlan& s = g_.sequences[sequence];
+    BackwardGroup group;
+    for (std::int64_t head = first; head < first + g_.group(); ++head) {
+      const std::int64_t row = g_.first_row(sequence, head);
+      float* numbers = row_numbers_.data() + row;
+      const BackwardRows rows{forward.row_max + row, forward.row_sum + row, numbers, numbers + row_count(),
+                              numbers + 2 * row_count()};
+      group.heads.push_back({head_problem(p_, g_, tables_, sequence, head, 1), rows_of(forward.out, s, head),
+                             rows_of(dout, s, head), rows, matrix_of(gradients_.q, s.batch, head, s.row_begin),
+                             bias_of(gradients_.bias, s, head)});
+    }
+    group.tensor_keys = s.keys;
+    group.dk = matrix_of(gradients_.k, s.batch, first / g_.group(), s.key_begin);
+    group.dv = matrix_of(gradients_.v, s.batch, first / g_.group(), s.key_begin);
+    group.wants_slopes = gradients_.alibi_slopes != nullptr;
+    group.buckets = buckets_ ? &*buckets_ : nullptr;
+    groups_.push_back(std::move(group));
+  }
+
+  // Heads of all sequences are numbered as in [sequences, Hq].
+  std::int64_t head_count() const { return static_cast<std::int64_t>(g_.sequences.size()) * g_.query_heads; }
+
+  void prepare(int threads) {
+    std::vector<double> sinks(static_cast<std::size_t>(head_count()));
+    cpu::parallel_for(head_count(), threads, [&](std::int64_t index) {
+      sinks[index] = prepare_rows(groups_[index / g_.group()].heads[index % g_.group()]);
+    });
+    if (gradients_.sinks == nullptr) return;
+    for (std::int64_t head = 0; head < g_.query_heads; ++head) {
+      double sum = 0;
+      for (std::int64_t index = head; index < head_count(); index += g_.query_heads) sum += sinks[index];
+      gradients_.sinks[head] = static_cast<float>(sum);
+    }
+  }
+
+  // Gradients that all pairs of a head share, sequences ascending. sums: [sequences, Hq].
+  void write_shared(const std::vector<BiasSums>& sums) const {
+    const std::int64_t buckets = buckets_ ? buckets_->count() : 0;
+    for (std::int64_t head = 0; head < g_.query_heads; ++head) {
+      BiasSums all{0, std::vector<double>(static_cast<std::size_t>(buckets))};
+      for (std::int64_t index = head; index < head_count(); index += g_.query_heads) {
+        all.slope += sums[index].slope;
+        for (std::int64_t i = 0; i < buckets; ++i) all.buckets[i] += sums[index].buckets[i];
+      }
+      if (gradients_.alibi_slopes != nullptr) gradients_.alibi_slopes[head] = static_cast<float>(all.slope);
+      for (std::int64_t i = 0; i < buckets; ++i) {
+        gradients_.relative_bias[i * g_.query_heads + head] = static_cast<float>(all.buckets[i]);
+      }
+    }
+  }
+
+  const AttentionProblem& p_;
+  const Geometry& g_;
+  const Gradients& gradients_;
+  const ProblemTables tables_;
+  std::optional<DistanceBuckets> buckets_;
+  AlignedBuffer<float> row_numbers_;  // [3, B, Hq, Nq]
+  std::vector<BackwardGroup> groups_;
+};
+
+void run(const AttentionProblem& problem, const ForwardResult& forward, const TensorView& dout,
+         const Gradients& gradients, const AttentionOptions& options) {
+  const Geometry g = validate_backward(problem, forward, dout, gradients, options);
+  BackwardCall(problem, g, gradients).run(forward, dout, options.threads);
+}
+
+}  // namespace
+
+void attention_backward(const AttentionProblem& problem, const ForwardResult& forward, const TensorView& dout,
+                        const Gradients& gradients, const AttentionOptions& options) {
+  const cpu::ScopedFpEnvironment environment;  // the default scale is rounded too
+  cpu::ensure_target();
+  try {
+    run(problem, forward, dout, gradients, options);
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("no memory for the lists of heads and sequences of this problem");
+  }
+}
+
+}  // namespace sightline

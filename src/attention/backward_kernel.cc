@@ -1,0 +1,61 @@
+#include "src/attention/backward_kernel.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "src/attention/backward_kernel.cc"
+#include "hwy/foreach_target.h"
+#include "src/attention/backward_pass-inl.h"
+#include "src/attention/backward_rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sightline {
+namespace HWY_NAMESPACE {
+
+double prepare_rows(const BackwardHead& head) { return RowsBackward(head).run(); }
+
+void run_key_blocks(const BackwardGroup& group, BlockRange range, BackwardWorkspace& workspace) {
+  KeyBlocks blocks(group, range, workspace);
+  blocks.pack();
+  const std::int64_t size = group.problem().width * kTileRows;
+  float* query_sums = workspace.query_sums.data();
+  for (std::size_t head = 0; head < group.heads.size(); ++head) {
+    const HeadProblem& problem = group.heads[head].problem;
+    for (std::int64_t index = 0; index < backward_tiles(problem.rows); ++index, query_sums += size) {
+      const TileRows tile = backward_tile(problem.rows, index);
+      const BlockRange seen = problem.blocks(seen_by_position(problem, tile));
+      const BlockRange both{std::max(range.begin, seen.begin), std::min(range.end, seen.end)};
+      if (both.begin >= both.end || group.heads[head].out_scale() == 0) continue;
+      TileBackward(group, head, tile, blocks, query_sums, workspace).run(both);
+    }
+  }
+  blocks.write();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sightline
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace sightline {
+
+HWY_EXPORT(prepare_rows);
+HWY_EXPORT(run_key_blocks);
+
+TileRows backward_tile(std::int64_t rows, std::int64_t index) {
+  TileRows tile;
+  tile.first = index * kTileRows;
+  tile.live_end = static_cast<int>(std::min<std::int64_t>(rows - tile.first, kTileRows));
+  tile.lanes = (tile.live_end + kChains - 1) / kChains * kChains;
+  return tile;
+}
+
+double prepare_rows(const BackwardHead& head) { return HWY_DYNAMIC_DISPATCH(prepare_rows)(head); }
+
+void run_key_blocks(const BackwardGroup& group, BlockRange blocks, BackwardWorkspace& workspace) {
+  HWY_DYNAMIC_DISPATCH(run_key_blocks)(group, blocks, workspace);
+}
+
+}  // namespace sightline
+#endif  // HWY_ONCE

@@ -1,0 +1,55 @@
+// Operands of the backward pass, packed: blocks of keys and tiles of rows as fp32 in rows, and tiles with rows in
+// lanes.
+
+#if defined(SIGHTLINE_ATTENTION_BACKWARD_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SIGHTLINE_ATTENTION_BACKWARD_PACK_INL_H_
+#undef SIGHTLINE_ATTENTION_BACKWARD_PACK_INL_H_
+#else
+#define SIGHTLINE_ATTENTION_BACKWARD_PACK_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "src/attention/rows-inl.h"
+#include "src/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sightline {
+namespace HWY_NAMESPACE {
+
+// Rows [first, first + count) as fp32, [count, stride]; columns from `width` to `stride` are 0.
+inline void widen_rows(const RowSource& source, std::int64_t first, std::int64_t count, std::int64_t width,
+                       std::int64_t stride, float* to) {
+  for (std::int64_t i = 0; i < count; ++i, to += stride) {
+    widen(source, first + i, width, to);
+    std::fill(to + width, to + stride, 0.0f);
+  }
+}
+
+// Whether all `count` numbers are finite; a multiple of 16.
+inline bool all_finite(const float* numbers, std::int64_t count) {
+  F check = hn::Zero(kF32);
+  for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(kLanes)) {
+    check = fma(load(numbers + i), hn::Zero(kF32), check);
+  }
+  return hn::AllTrue(kF32, hn::Eq(check, hn::Zero(kF32)));
+}
+
+// rows: [lanes, stride] to [width, lanes]. Squares of 16, so that both sides stay in L1.
+inline void rows_to_lanes(const float* HWY_RESTRICT rows, std::int64_t stride, std::int64_t width, int lanes,
+                          float* HWY_RESTRICT to) {
+  for (std::int64_t t = 0; t < width; t += kChains) {
+    const std::int64_t columns = std::min<std::int64_t>(kChains, width - t);
+    for (int lane = 0; lane < lanes; lane += kChains) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        for (int i = 0; i < kChains; ++i) to[(t + c) * lanes + lane + i] = rows[(lane + i) * stride + t + c];
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sightline
+HWY_AFTER_NAMESPACE();
+
+#endif  // SIGHTLINE_ATTENTION_BACKWARD_PACK_INL_H_

@@ -1,0 +1,131 @@
+// What the backward pass refuses, by name; and that it leaves gradients alone that are not asked for.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "sightline/backward.h"
+#include "sightline/error.h"
+
+namespace sightline {
+namespace {
+
+constexpr std::int64_t kRows = 3, kKeys = 5, kWidth = 4;
+
+// One head: every number 1, but for what a test changes.
+struct Call {
+  std::vector<float> numbers = std::vector<float>(64, 1.0f), written = std::vector<float>(64, -1.0f);
+  AttentionProblem problem;
+  ForwardResult forward;
+  TensorView dout;
+  Gradients gradients;
+
+  Call() {
+    problem.q = view({1, 1, kRows, kWidth});
+    problem.k = problem.v = view({1, 1, kKeys, kWidth});
+    dout = view({1, 1, kRows, kWidth});
+    forward = {view({1, 1, kRows, kWidth}), numbers.data(), numbers.data()};
+    gradients.q = dense_view(written.data(), problem.q.shape);
+  }
+  TensorView view(const std::array<std::int64_t, 4>& shape) const { return dense_view(numbers.data(), shape); }
+
+  std::string refusal() const {
+    try {
+      attention_backward(problem, forward, dout, gradients);
+    } catch (const BadArgument& error) {
+      return error.what();
+    }
+    return "";
+  }
+};
+
+bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(BackwardRefusals, WhatHasNoGradient) {
+  Call packed;
+  packed.problem.k.dtype = packed.problem.v.dtype = DType::i8_row;
+  EXPECT_TRUE(mentions(packed.refusal(), "not supported: gradients of packed keys")) << packed.refusal();
+
+  Call paged;
+  const std::int32_t table[] = {0};
+  paged.problem.pages = {table, 1, kKeys, 1, 0, 0};
+  EXPECT_TRUE(mentions(paged.refusal(), "not supported: gradients of keys and values in pages")) << paged.refusal();
+
+  Call scored;
+  const auto twice = score_function([](float score, const ScorePair&) { return 2 * score; });
+  scored.problem.score_function = &twice;
+  EXPECT_TRUE(mentions(scored.refusal(), "not supported: gradients through a score function")) << scored.refusal();
+}
+
+TEST(BackwardRefusals, GradientsOfWhatTheProblemDoesNotHave) {
+  Call bias;
+  bias.gradients.bias = dense_view(bias.written.data(), {1, 1, kRows, kKeys});
+  EXPECT_TRUE(mentions(bias.refusal(), "gradient of bias")) << bias.refusal();
+  Call sinks;
+  sinks.gradients.sinks = sinks.written.data();
+  EXPECT_TRUE(mentions(sinks.refusal(), "gradient of sinks")) << sinks.refusal();
+  Call slopes;
+  slopes.gradients.alibi_slopes = slopes.written.data();
+  EXPECT_TRUE(mentions(slopes.refusal(), "gradient of alibi_slopes")) << slopes.refusal();
+  Call relative;
+  relative.gradients.relative_bias = relative.written.data();
+  EXPECT_TRUE(mentions(relative.refusal(), "gradient of relative_bias")) << relative.refusal();
+}
+
+TEST(BackwardRefusals, ShapesAndTypesThatDoNotFit) {
+  Call dout;
+  dout.dout.shape[2] = kRows + 1;
+  EXPECT_TRUE(mentions(dout.refusal(), "dout")) << dout.refusal();
+  Call out;
+  out.forward.out.data = nullptr;
+  EXPECT_TRUE(mentions(out.refusal(), "output of the forward pass")) << out.refusal();
+  Call state;
+  state.forward.row_sum = nullptr;
+  EXPECT_TRUE(mentions(state.refusal(), "row_sum")) << state.refusal();
+  Call shape;
+  shape.gradients.q.shape[3] = 1;
+  EXPECT_TRUE(mentions(shape.refusal(), "gradient of q")) << shape.refusal();
+  Call shared;
+  shared.gradients.q.strides[2] = 0;
+  EXPECT_TRUE(mentions(shared.refusal(), "share memory")) << shared.refusal();
+  Call type;
+  type.gradients.q.dtype = DType::f16;
+  EXPECT_TRUE(mentions(type.refusal(), "gradient of q that is not f32")) << type.refusal();
+}
+
+TEST(BackwardRefusals, NothingIsWrittenThatIsNotAskedFor) {
+  Call nothing;
+  nothing.gradients = {};
+  EXPECT_EQ(nothing.refusal(), "");
+  EXPECT_EQ(nothing.written, std::vector<float>(64, -1.0f));
+  Call only_q;
+  EXPECT_EQ(only_q.refusal(), "");
+  for (std::size_t i = 0; i < only_q.written.size(); ++i) {
+    EXPECT_EQ(only_q.written[i] == -1.0f, i >= kRows * kWidth) << i;
+  }
+}
+
+// Of many heads that wait for one another, since they share the gradient of a bias.
+TEST(BackwardRefusals, WhatAMaskFunctionThrowsEndsEveryThread) {
+  const std::array<std::int64_t, 4> shape{1, 12, 60, 4};
+  const std::vector<float> numbers(12 * 60 * 4, 0.5f), bias(60 * 60);
+  std::vector<float> dbias(bias.size());
+  struct Fault {};
+  const auto faulty = mask_function([](const ScorePair& pair) {
+    if (pair.head == 3) throw Fault();
+    return true;
+  });
+  AttentionProblem problem;
+  problem.q = problem.k = problem.v = dense_view(numbers.data(), shape);
+  problem.bias = dense_view(bias.data(), {1, 1, 60, 60});
+  problem.mask_function = &faulty;
+  Gradients gradients;
+  gradients.bias = dense_view(dbias.data(), problem.bias.shape);
+  const TensorView all = dense_view(numbers.data(), shape);
+  for (const int threads : {1, 2, 5}) {
+    EXPECT_THROW(attention_backward(problem, {all, numbers.data(), numbers.data()}, all, gradients, {threads}), Fault);
+  }
+}
+
+}  // namespace
+}  // namespace sightline
