@@ -62,7 +62,7 @@ def built(variant, work):
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DSIGHTLINE_ATTENTION_ONLY=ON", "-DSIGHTLINE_BENCH=OFF", "-DBUILD_TESTING=OFF"]
     quiet = {"check": True, "stdout": subprocess.DEVNULL}
     subprocess.run(["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *options], **quiet)
-    subprocess.run(["ninja", "-C", folder / "build", "sightline_shared"], **quiet)
+    subprocess.run(["ninja", "-C", folder / "build", "sightline_c"], **quiet)
     return sightline_c.built_library(folder / "build")
 
 

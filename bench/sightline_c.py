@@ -4,8 +4,9 @@ import ctypes
 import pathlib
 
 OK = 0
-F32, BOOL = 0, 1
+F32, BOOL, F16, BF16, I8_ROW, Q4_1 = range(6)
 BOTTOM_RIGHT, TOP_LEFT = 0, 1
+WEIGHT, VALUE_WEIGHT = 0, 1
 
 _FLOATS = ctypes.c_void_p  # addresses: arrays of any library give theirs
 
@@ -22,11 +23,34 @@ class Tensor(ctypes.Structure):
 
     @classmethod
     def dense(cls, address, shape, dtype=F32):
-        """A row-major tensor of four axes."""
+        """A row-major tensor of four axes, of a type that is not packed."""
         strides = [1, 1, 1, 1]
         for axis in (2, 1, 0):
             strides[axis] = strides[axis + 1] * shape[axis + 1]
         return cls(address, dtype, (ctypes.c_int64 * 4)(*shape), (ctypes.c_int64 * 4)(*strides))
+
+
+def _addresses_and_numbers(names):
+    """Fields of a struct that holds addresses and 64-bit numbers alone; an address ends with a star."""
+    return [(name.rstrip("*"), ctypes.c_void_p if name.endswith("*") else ctypes.c_int64) for name in names.split()]
+
+
+class PageTable(ctypes.Structure):
+    """sightline_page_table."""
+
+    _fields_ = _addresses_and_numbers("table* table_stride page_size page_count k_page_stride v_page_stride")
+
+
+class RelativeBias(ctypes.Structure):
+    """sightline_relative_bias."""
+
+    _fields_ = _addresses_and_numbers("table* buckets max_distance unidirectional")
+
+
+class BlockMask(ctypes.Structure):
+    """sightline_block_mask; blocks are pairs of 32-bit numbers, column and bits."""
+
+    _fields_ = _addresses_and_numbers("batch heads row_begin* row_begin_count blocks* block_count bits* bits_count")
 
 
 class AttentionArgs(ctypes.Structure):
@@ -72,10 +96,50 @@ class AttentionArgs(ctypes.Structure):
         ("rows", ctypes.c_void_p),
         ("row_count", ctypes.c_int64),
         ("row_weights", _FLOATS),
+        ("has_window", ctypes.c_int32),
+        ("softcap", ctypes.c_float),
+        ("window_left", ctypes.c_int64),
+        ("window_right", ctypes.c_int64),
+        ("alibi_slopes", _FLOATS),
+        ("sinks", _FLOATS),
+        ("head_scale", _FLOATS),
+        ("pages", PageTable),
+        ("relative_bias", RelativeBias),
+        *_addresses_and_numbers("cuts* cut_count"),
+        ("block_mask", BlockMask),
+        *_addresses_and_numbers("tree_parents* tree_parent_count cu_seqlens_q* cu_seqlens_k* cu_seqlen_count"),
+        ("keep", Tensor),
+        ("keep_scale", ctypes.c_float),
+        ("mass_decay", ctypes.c_float),
+        *_addresses_and_numbers("score_function* score_user* mask_summary* mask_hide* mask_user*"),
+        ("measure", ctypes.c_int64),
+        ("sink_weight", _FLOATS),
+        ("entropy_with_sink", _FLOATS),
+        ("mass_sums", _FLOATS),
+        ("mass_sums_keys", ctypes.c_int64),
     ]
 
     def __init__(self, **fields):
         super().__init__(struct_size=ctypes.sizeof(AttentionArgs), **fields)
+
+
+class Gradients(ctypes.Structure):
+    """sightline_gradients."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("dout", Tensor),
+        ("q", Tensor),
+        ("k", Tensor),
+        ("v", Tensor),
+        ("bias", Tensor),
+        ("sinks", _FLOATS),
+        ("alibi_slopes", _FLOATS),
+        ("relative_bias", _FLOATS),
+    ]
+
+    def __init__(self, **fields):
+        super().__init__(struct_size=ctypes.sizeof(Gradients), **fields)
 
 
 class SightlineError(Exception):
@@ -89,13 +153,27 @@ class Library:
         self._library = ctypes.CDLL(str(path))
         self._attention = self._library.sightline_attention
         self._attention.argtypes = [ctypes.POINTER(AttentionArgs), ctypes.c_char_p, ctypes.c_size_t]
+        self._backward = self._library.sightline_attention_backward
+        self._backward.argtypes = [ctypes.POINTER(AttentionArgs), ctypes.POINTER(Gradients), *self._attention.argtypes[1:]]
         self._library.sightline_simd_target.restype = ctypes.c_char_p
+        self._library.sightline_version.restype = ctypes.c_char_p
 
     def attention(self, args):
         """Runs one problem; args and what it points at stay the caller's."""
+        self._call(self._attention, ctypes.byref(args))
+
+    def attention_backward(self, args, gradients):
+        """Gradients of a problem that was run with row_max and row_sum."""
+        self._call(self._backward, ctypes.byref(args), ctypes.byref(gradients))
+
+    @staticmethod
+    def _call(function, *arguments):
         message = ctypes.create_string_buffer(512)
-        if self._attention(ctypes.byref(args), message, len(message)) != OK:
+        if function(*arguments, message, len(message)) != OK:
             raise SightlineError(message.value.decode(errors="replace"))
+
+    def version(self):
+        return self._library.sightline_version().decode()
 
     def arithmetic_version(self):
         return self._library.sightline_arithmetic_version()

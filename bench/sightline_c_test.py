@@ -117,6 +117,47 @@ class FieldsLieWhereTheLibraryReadsThem(unittest.TestCase):
     def test_threads(self):
         self.near([Example(threads=2).run()], 5)
 
+    def test_further_fields(self):
+        ln_2, half, eighth = floats(math.log(2)), floats(0.5), floats(math.log(8))
+        keep, table = (ctypes.c_ubyte * 3)(1, 0, 1), floats(0, math.log(3))
+        self.near([Example(has_window=1, window_left=1, window_right=-1).run()], 32 / 7)
+        self.near([Example(alibi_slopes=ctypes.addressof(ln_2)).run()], 18 / 6.25)
+        self.near([Example(sinks=ctypes.addressof(eighth)).run()], 5 / 2)
+        self.near([Example(head_scale=ctypes.addressof(half)).run()], 5 / 2)
+        bias = sightline_c.RelativeBias(ctypes.addressof(table), 2, 2, 1)
+        self.near([Example(relative_bias=bias).run()], 120 / 14)
+        kept = Example.tensor(keep, (1, 1, 1, 3), sightline_c.BOOL)
+        self.near([Example(keep=kept, keep_scale=2).run()], 2)
+
+    def test_last_fields(self):
+        sums, mass = floats(*[0] * 48), floats(-1, -1, -1)
+        Example(mass_sums=ctypes.addressof(sums), mass_sums_keys=3, key_mass=ctypes.addressof(mass), mass_decay=0.5).run()
+        self.near(mass, 1 / 8, 2 / 8, 5 / 8)
+        last = sightline_c.AttentionArgs.mass_sums_keys
+        self.assertEqual(last.offset + last.size, ctypes.sizeof(sightline_c.AttentionArgs))
+
+
+class GradientsLieWhereTheLibraryReadsThem(unittest.TestCase):
+    def test_gradients(self):
+        arrays = {name: floats(-1, -1, -1) for name in ("row_max", "row_sum", "q", "k", "v", "bias", "slope", "one")}
+        address = {name: ctypes.addressof(array) for name, array in arrays.items()}
+        zeros, row = floats(0, 0, 0), (1, 1, 1, 3)
+        arrays["one"][0] = 1
+        example = Example(row_max=address["row_max"], row_sum=address["row_sum"], alibi_slopes=ctypes.addressof(zeros))
+        example.args.bias = Example.tensor(zeros, row)
+        example.run()
+        gradients = sightline_c.Gradients(alibi_slopes=address["slope"], bias=Example.tensor(arrays["bias"], row))
+        gradients.dout = sightline_c.Tensor.dense(address["one"], (1, 1, 1, 1))
+        gradients.q = sightline_c.Tensor.dense(address["q"], (1, 1, 1, 1))
+        gradients.k, gradients.v = Example.tensor(arrays["k"]), Example.tensor(arrays["v"])
+        LIBRARY.attention_backward(example.args, gradients)
+        scores = [3 / 8, 22 / 8, -25 / 8]  # w (v - o)
+        for name, wanted in [("v", [1 / 8, 2 / 8, 5 / 8]), ("k", scores), ("bias", scores)]:
+            for got, expected in zip(arrays[name], wanted):
+                self.assertAlmostEqual(got, expected, places=5)
+        self.assertAlmostEqual(arrays["q"][0], 22 / 8 * math.log(2) - 25 / 8 * math.log(5), places=5)
+        self.assertAlmostEqual(arrays["slope"][0], -28 / 8, places=5)
+
 
 class Refusals(unittest.TestCase):
     def test_message(self):
@@ -126,6 +167,7 @@ class Refusals(unittest.TestCase):
     def test_names(self):
         self.assertIn(LIBRARY.simd_target(), ["AVX3", "AVX2", "NEON", "SCALAR"])
         self.assertGreaterEqual(LIBRARY.arithmetic_version(), 1)
+        self.assertRegex(LIBRARY.version(), r"^\d+\.\d+\.\d+$")
 
 
 if __name__ == "__main__":

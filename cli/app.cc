@@ -11,16 +11,16 @@
 #include "cli/interrupt.h"
 #include "cli/streams.h"
 #include "sightline/attention.h"
+#include "sightline/version.h"
 #include "src/engine/axis.h"
 
 namespace sightline::cli {
 namespace {
 
 constexpr int kSuccess = 0, kFailure = 1, kUsage = 2;
-constexpr std::string_view kVersion = "0.1.0";
 
 std::string version_line() {
-  return fmt::format("sightline {}, arithmetic {}, {}\n", kVersion, kArithmeticVersion, simd_target());
+  return fmt::format("sightline {}, arithmetic {}, {}\n", SIGHTLINE_VERSION, kArithmeticVersion, simd_target());
 }
 
 void add_text_options(CLI::App& command, Options& options) {
@@ -208,7 +208,7 @@ int run(int argc, char** argv) {
   install_interrupts();
   Options options;
   CLI::App app("See where every token of a text looked: attention, exact, fast and observable.", "sightline");
-  app.set_version_flag("--version", std::string(kVersion), "Print version, arithmetic version and SIMD target");
+  app.set_version_flag("--version", SIGHTLINE_VERSION, "Print version, arithmetic version and SIMD target");
   app.require_subcommand(1);
   app.get_formatter()->column_width(24);
   add_look(app, options);

@@ -1,4 +1,5 @@
 # A library a layer: attention (tensor, cpu, observe, attention, cache) stands alone; models are built on it.
+include(GNUInstallDirs)
 find_package(hwy REQUIRED)
 find_package(TBB REQUIRED)
 
@@ -22,20 +23,41 @@ function(sightline_library name)
   add_library(${name} STATIC ${sources})
 endfunction()
 
+# The version has one home, project(); programs and users read it from sightline/version.h.
+configure_file(${PROJECT_SOURCE_DIR}/include/sightline/version.h.in ${PROJECT_BINARY_DIR}/include/sightline/version.h
+  @ONLY)
+
+# What users of a library see of it: its headers, here or where they are installed. Warnings, definitions and the root
+# of the sources are the project's own.
+function(sightline_public_headers library)
+  target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()
+
 sightline_sources(attention_sources src/tensor src/cpu src/observe src/attention src/cache)
 sightline_library(sightline_attention ${attention_sources})
-target_link_libraries(sightline_attention PUBLIC sightline_options PRIVATE hwy::hwy TBB::tbb)
+add_library(sightline::attention ALIAS sightline_attention)
+set_target_properties(sightline_attention PROPERTIES EXPORT_NAME attention)
+sightline_public_headers(sightline_attention)
+target_compile_features(sightline_attention PUBLIC cxx_std_20)
+target_link_libraries(sightline_attention PRIVATE $<BUILD_INTERFACE:sightline_options> hwy::hwy TBB::tbb)
 
 sightline_sources(capi_sources src/capi)
-if(capi_sources)
-  add_library(sightline_shared SHARED ${capi_sources})
-  target_link_libraries(sightline_shared PRIVATE sightline_attention)
-  set_target_properties(sightline_shared PROPERTIES OUTPUT_NAME sightline CXX_VISIBILITY_PRESET hidden
-    VISIBILITY_INLINES_HIDDEN ON VERSION ${PROJECT_VERSION} SOVERSION 0)
+if(SIGHTLINE_SHARED)
+  add_library(sightline_c SHARED ${capi_sources})
   # Nothing but the C interface is visible, templates of the standard library included.
-  target_link_options(sightline_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
-  set_target_properties(sightline_shared PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_options(sightline_c PRIVATE -Wl,--version-script=${exports} -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
+    -Wl,-z,text)
+  set_target_properties(sightline_c PROPERTIES LINK_DEPENDS ${exports} VERSION ${PROJECT_VERSION} SOVERSION 0)
+else()
+  add_library(sightline_c STATIC ${capi_sources})
 endif()
+add_library(sightline::sightline ALIAS sightline_c)
+set_target_properties(sightline_c PROPERTIES OUTPUT_NAME sightline EXPORT_NAME sightline CXX_VISIBILITY_PRESET hidden
+  VISIBILITY_INLINES_HIDDEN ON)
+sightline_public_headers(sightline_c)
+target_link_libraries(sightline_c PRIVATE $<BUILD_INTERFACE:sightline_options> sightline_attention)
 
 if(NOT SIGHTLINE_ATTENTION_ONLY)
   find_package(nlohmann_json REQUIRED)
@@ -47,7 +69,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
 
   sightline_sources(model_sources src/ops src/format src/tokenizer src/model src/engine)
   sightline_library(sightline_model ${model_sources})
-  target_link_libraries(sightline_model PUBLIC sightline_attention nlohmann_json::nlohmann_json fmt::fmt
+  target_link_libraries(sightline_model PUBLIC sightline_options sightline_attention nlohmann_json::nlohmann_json fmt::fmt
     PRIVATE hwy::hwy ICU::uc ICU::i18n PNG::PNG Freetype::Freetype)
 
   sightline_sources(cli_sources cli)

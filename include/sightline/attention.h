@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sightline/execution.h"
 #include "sightline/mask.h"
 #include "sightline/tensor.h"
 
@@ -147,16 +148,38 @@ struct Observations {
   float* row_weights = nullptr;             ///< [B, Hq, rows, Nk] their weights, all keys
 };
 
-struct AttentionOptions {
-  int threads = 0;  ///< 0: as many as the machine has; negative: BadArgument
-};
-
 /// Computes out = attention(problem), [B, Hq, Nq, Dv], and what is asked for in `see`, in one pass with O(n) extra
 /// memory. `out.data` may be null when only observations are wanted; its rows must not share memory (no stride of 0).
 /// Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (tiling); docs/attention.md has the algebra used here.
-/// Throws BadArgument, OutOfMemory.
+/// Throws BadArgument, OutOfMemory, Cancelled, and what a caller's function or executor throws, once.
 void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see = {},
                const AttentionOptions& options = {});
+
+/// Bytes that a workspace needs so that the call allocates nothing.
+std::size_t workspace_size(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see = {},
+                           const AttentionOptions& options = {});
+
+/// What is worked out once for problems that differ only in their numbers, as the layers of a model do: sizes,
+/// positions, trees, cuts, relative biases, the observed partitions of keys, and the memory.
+class AttentionPlan {
+ public:
+  /// Throws as attention() does. Spans and functions of the problem are copied or read here, tensors are not.
+  AttentionPlan(const AttentionProblem& problem, const Observations& see = {}, const AttentionOptions& options = {});
+  ~AttentionPlan();
+  AttentionPlan(const AttentionPlan&) = delete;
+  AttentionPlan& operator=(const AttentionPlan&) = delete;
+
+  /// As attention(problem, out, see) for a problem that has the plan's shapes, types, sequences and kinds of masks;
+  /// otherwise BadArgument. One call at a time.
+  void run(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// ALiBi's slopes for any number of heads (Press et al. 2022, and their code for numbers that are no power of two).
+std::vector<float> alibi_slopes(std::int64_t heads);
 
 /// What a tile holds.
 enum class Stage : std::uint8_t {

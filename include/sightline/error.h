@@ -38,6 +38,12 @@ class OutOfMemory : public Error {
   using Error::Error;
 };
 
+/// The caller's Progress said to stop. What was written until then is incomplete.
+class Cancelled : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace sightline
 
 #endif  // SIGHTLINE_ERROR_H_

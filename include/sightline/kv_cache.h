@@ -12,7 +12,8 @@
 
 namespace sightline {
 
-/// What a cache is made for. Its memory is taken once, when it is made: nothing is allocated later.
+/// What a cache is made for. Its memory is taken once, when it is made: nothing is allocated later. Beside the pool it
+/// takes a table of max_sequences rows, 4 bytes for each page that max_tokens may need.
 struct KvCacheOptions {
   /// Layers that keep the same tokens: one table of pages serves them all. 1 to 4096. Models that mix windows have a
   /// cache for the layers of each window.
@@ -34,7 +35,7 @@ struct KvCacheOptions {
   static KvCacheOptions contiguous(std::int64_t sequences, std::int64_t tokens);
 };
 
-/// A sequence of a cache. Once freed its handle names no other sequence.
+/// A sequence of a cache. Once freed its handle names no other sequence of it. Caches do not know each other's handles.
 struct SequenceId {
   std::int32_t slot = -1;
   std::uint32_t generation = 0;
@@ -61,6 +62,8 @@ struct KvView {
 ///
 /// Errors: BadArgument for handles that are not in use and sizes that do not fit, OutOfMemory where the pool, a
 /// sequence or the number of sequences is at its end. After either the cache is what it was before the call.
+///
+/// A cache that was moved from can be assigned to or destroyed, and nothing else.
 ///
 /// Threads: const functions may run at the same time, and so may write() for different sequences or layers; all others
 /// need the cache for themselves. Memory is first touched, and so placed, by the thread that writes to it.

@@ -1,237 +1,206 @@
 #include "sightline/attention.h"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+#include <memory>
 #include <new>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sightline/error.h"
-#include "src/attention/geometry.h"
-#include "src/attention/head_problem.h"
-#include "src/attention/kernel.h"
+#include "src/attention/head_tasks.h"
+#include "src/attention/map.h"
 #include "src/attention/pass_driver.h"
+#include "src/attention/row_states.h"
 #include "src/cpu/fp_environment.h"
 #include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
+#include "src/cpu/workspace.h"
 
 namespace sightline {
 namespace {
 
-template <class T>
-T* moved(T* array, std::int64_t by) {
-  return array == nullptr ? nullptr : array + by;
-}
-
-// The partitions of the keys that are observed, one of each for a sequence.
-struct KeyPartitions {
-  std::vector<SegmentParts> segments, bins;
-
-  KeyPartitions(const Geometry& g, const Observations& see) {
-    const bool shared = static_cast<std::int64_t>(see.segment_of_key.size()) == g.keys && !g.packed_keys;
-    for (std::size_t s = 0; s < g.sequences.size(); ++s) {
-      const SequencePlan& plan = g.sequences[s];
-      if (see.segment_mass != nullptr) {
-        const std::int64_t first = shared ? 0 : g.packed_keys ? plan.key_begin : static_cast<std::int64_t>(s) * g.keys;
-        segments.emplace_back(see.segment_of_key.subspan(first, plan.key_count), plan.key_position);
-      }
-      if (see.overview != nullptr) {
-        const auto bin_of_key = column_bins(plan.keys, see.overview_cols);
-        bins.emplace_back(std::span(bin_of_key).first(plan.key_count), plan.key_position);
-      }
-    }
-  }
-};
-
-void see_rows(const Observations& see, std::int64_t row, HeadSight& s) {
-  s.row_max = moved(see.row_max, row);
-  s.row_sum = moved(see.row_sum, row);
-  s.lse = moved(see.lse, row);
-  s.entropy = moved(see.entropy, row);
-  s.position = moved(see.position, row);
-  s.distance = moved(see.distance, row);
-  s.sink_weight = moved(see.sink_weight, row);
-  s.entropy_with_sink = moved(see.entropy_with_sink, row);
-  s.top_k = see.topk_index != nullptr || see.topk_weight != nullptr ? see.top_k : 0;
-  s.topk_index = moved(see.topk_index, row * see.top_k);
-  s.topk_weight = moved(see.topk_weight, row * see.top_k);
-  if (see.offset_mass != nullptr) s.offsets = see.offsets;
-  s.offset_mass = moved(see.offset_mass, row * static_cast<std::int64_t>(see.offsets.size()));
-  s.segments = see.segment_mass != nullptr ? see.segments : 0;
-  s.segment_mass = moved(see.segment_mass, row * see.segments);
-}
-
-HeadOutput output_of(const Geometry& g, const MutableTensorView& out, std::size_t sequence, std::int64_t head) {
-  if (!out) return {};
-  const SequencePlan& s = g.sequences[sequence];
-  const std::int64_t elements = s.batch * out.strides[0] + head * out.strides[1] + s.row_begin * out.strides[2];
-  return {static_cast<std::byte*>(out.data) + elements * static_cast<std::int64_t>(dtype_size(out.dtype)), out.dtype,
-          out.strides[1], out.strides[2], out.shape[3] == 1 ? 1 : out.strides[3]};
-}
-
-// The observations of heads from `head` on, from those of all.
-HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Observations& see,
-                     const KeyPartitions& partitions, std::size_t sequence, std::int64_t head) {
-  const std::int64_t key = g.first_key(sequence, head);
-  HeadSight s;
-  s.row_stride = g.queries;
-  s.key_stride = g.keys;
-  s.keys = g.sequences[sequence].keys;
-  s.out = output_of(g, out, sequence, head);
-  see_rows(see, g.first_row(sequence, head), s);
-  if (s.segments > 0) s.segment_parts = &partitions.segments[sequence];
-  s.measure = see.measure;
-  s.key_mass = moved(see.key_mass, key);
-  // Chosen rows are those of the tensor.
-  const std::int64_t first = g.sequences[sequence].row_begin, rows = g.sequences[sequence].rows;
-  s.mass_row_begin = std::clamp<std::int64_t>(see.mass_row_begin - first, 0, rows);
-  s.mass_row_end = std::clamp<std::int64_t>(see.mass_row_end - first, 0, rows);
-  if (see.mass_sums != nullptr) {
-    const std::int64_t plane = (g.packed_keys ? 0 : static_cast<std::int64_t>(sequence)) * g.query_heads + head;
-    s.mass_sums = see.mass_sums + plane * kChains * see.mass_sums_keys + g.sequences[sequence].key_begin;
-    s.mass_sums_keys = see.mass_sums_keys;
-  }
-  s.mass_decay = see.mass_decay;
-  if (see.overview != nullptr) {
-    s.overview_rows = see.overview_rows;
-    s.overview_cols = see.overview_cols;
-    s.bin_parts = &partitions.bins[sequence];
-    const std::int64_t plane = static_cast<std::int64_t>(sequence) * g.query_heads + head;
-    s.overview = see.overview + plane * see.overview_rows * see.overview_cols;
-  }
-  return s;
-}
-
-std::vector<HeadTask> tasks_of(const AttentionProblem& problem, const Geometry& g, const ProblemTables& tables,
-                               const MutableTensorView& out, const Observations& see, const KeyPartitions& partitions) {
-  std::vector<HeadTask> tasks;
-  tasks.reserve(g.sequences.size() * static_cast<std::size_t>(g.query_heads));
-  for (std::size_t sequence = 0; sequence < g.sequences.size(); ++sequence) {
-    const std::int64_t heads = stacks_rows(g.sequences[sequence].rows) ? g.group() : 1;
-    for (std::int64_t head = 0; head < g.query_heads; head += heads) {
-      tasks.push_back({head_problem(problem, g, tables, sequence, head, heads),
-                       head_sight(g, out, see, partitions, sequence, head)});
-    }
-  }
-  return tasks;
-}
-
-// The sequence that a row of the tensor belongs to.
-std::size_t sequence_of_row(const Geometry& g, std::int64_t batch, std::int64_t row) {
-  if (!g.packed_queries) return static_cast<std::size_t>(batch);
-  const auto after = std::upper_bound(g.sequences.begin(), g.sequences.end(), row,
-                                      [](std::int64_t r, const SequencePlan& s) { return r < s.row_begin; });
-  return static_cast<std::size_t>(after - g.sequences.begin()) - 1;
-}
-
-// Rows [range.row_begin, row_end) of the tensor, all of one sequence; keys of other sequences are hidden.
-void write_sequence_tile(const AttentionProblem& problem, const Geometry& g, const ProblemTables& tables,
-                         const RowState& state, const TileRange& range, std::size_t sequence, Stage stage, float* out,
-                         std::int64_t out_stride) {
-  const SequencePlan& s = g.sequences[sequence];
-  TileRange own = range;
-  own.row_begin -= s.row_begin;
-  own.row_end -= s.row_begin;
-  own.key_begin = std::clamp<std::int64_t>(range.key_begin - s.key_begin, 0, s.keys);
-  own.key_end = std::clamp<std::int64_t>(range.key_end - s.key_begin, 0, s.keys);
-  const std::int64_t skipped = own.key_begin + s.key_begin - range.key_begin;
-  if (own.key_end - own.key_begin < range.key_end - range.key_begin) {
-    const float hidden = stage == Stage::weights ? 0 : -std::numeric_limits<float>::infinity();
-    for (std::int64_t row = 0; row < own.row_end - own.row_begin; ++row) {
-      std::fill_n(out + row * out_stride, range.key_end - range.key_begin, hidden);
-    }
-  }
-  if (own.key_begin >= own.key_end) return;
-  const std::int64_t row = g.first_row(sequence, range.head);
-  map_tile(head_problem(problem, g, tables, sequence, range.head, 1), {moved(state.max, row), moved(state.sum, row)},
-           own, stage, out + skipped, out_stride);
-}
-
-void write_tile_of(const AttentionProblem& problem, const Geometry& g, const ProblemTables& tables,
-                   const RowState& state, const TileRange& range, Stage stage, float* out) {
-  const std::int64_t stride = range.key_end - range.key_begin;
-  for (TileRange part = range; part.row_begin < range.row_end; part.row_begin = part.row_end) {
-    const std::size_t sequence = sequence_of_row(g, range.batch, part.row_begin);
-    const SequencePlan& s = g.sequences[sequence];
-    part.row_end = std::min(range.row_end, s.row_begin + s.rows);
-    write_sequence_tile(problem, g, tables, state, part, sequence, stage,
-                        out + (part.row_begin - range.row_begin) * stride, stride);
-  }
-}
-
-// Chosen rows are tiles of one row: the same bits, and no strip of their own.
-void write_rows(const AttentionProblem& problem, const Geometry& g, const ProblemTables& tables,
-                const Observations& see, int threads) {
-  const auto chosen = static_cast<std::int64_t>(see.rows.size());
-  cpu::parallel_for(g.batch * g.query_heads * chosen, threads, [&](std::int64_t index) {
-    const std::int64_t plane = index / chosen, row = see.rows[index % chosen];
-    const TileRange range{plane / g.query_heads, plane % g.query_heads, row, row + 1, 0, g.keys};
-    write_tile_of(problem, g, tables, {see.row_max, see.row_sum}, range, Stage::weights,
-                  see.row_weights + index * g.keys);
-  });
-}
-
-void check_range(const Geometry& g, const TileRange& range) {
-  const bool inside = range.batch >= 0 && range.batch < g.batch && range.head >= 0 && range.head < g.query_heads &&
-                      0 <= range.row_begin && range.row_begin <= range.row_end && range.row_end <= g.queries &&
-                      0 <= range.key_begin && range.key_begin <= range.key_end && range.key_end <= g.keys;
-  if (!inside) throw BadArgument("tile lies outside the map");
-}
-
-// The lists here are of the standard library, which has its own way of saying that memory is gone.
+// Every entry's surroundings: round to nearest, a target that can run, and documented exceptions. The lists here are of
+// the standard library, which has its own way of saying that memory is gone.
 template <class Body>
-void with_documented_errors(const Body& body) {
+auto enter(const Body& body) {
+  const cpu::ScopedFpEnvironment environment;  // the default scale is rounded too
+  cpu::ensure_target();
   try {
-    body();
+    return body();
   } catch (const std::bad_alloc&) {
     throw OutOfMemory("no memory for the lists of heads, sequences and keys of this problem");
   }
 }
 
-void run_pass(const AttentionProblem& problem, const MutableTensorView& out, const Observations& asked,
-              const AttentionOptions& options) {
-  const Geometry g = validate(problem);
-  validate_output(g, out);
-  validate_observations(g, asked);
-  if (options.threads < 0) throw BadArgument("threads must be 0 (as many as the machine has) or more");
-  Observations see = asked;
-  const bool rows = see.row_weights != nullptr && !see.rows.empty();
-  const std::size_t state_size = rows ? static_cast<std::size_t>(g.batch * g.query_heads * g.queries) : 0;
-  AlignedBuffer<float> own_max(see.row_max == nullptr ? state_size : 0),
-      own_sum(see.row_sum == nullptr ? state_size : 0);
-  if (rows && see.row_max == nullptr) see.row_max = own_max.data();
-  if (rows && see.row_sum == nullptr) see.row_sum = own_sum.data();
-
-  const ProblemTables tables(problem, g);
-  const KeyPartitions partitions(g, see);
-  run_tasks(tasks_of(problem, g, tables, out, see, partitions), options.threads);
-  if (rows) write_rows(problem, g, tables, see, options.threads);
+// Calls body(memory) with the workspace's memory, or that of the heap.
+template <class Body>
+auto with_memory(Workspace* workspace, const Body& body) {
+  if (workspace == nullptr) return body(std::pmr::new_delete_resource());
+  const Workspace::Arena::Use use(workspace->arena());
+  return body(&workspace->arena());
 }
+
+// One call: everything that it needs is allocated when it is made.
+class Call {
+ public:
+  Call(const Prepared& prepared, const AttentionProblem& problem, const MutableTensorView& out,
+       const Observations& asked, const AttentionOptions& options, std::pmr::memory_resource* memory)
+      : prepared_(prepared), problem_(problem), options_(options), see_(asked), maps_(memory) {
+    if (options.threads < 0) throw BadArgument("threads must be 0 (as many as the machine has) or more");
+    const Geometry& g = prepared.geometry;
+    validate_output(g, out);
+    validate_states(asked, options);
+    if (see_.row_weights != nullptr && !see_.rows.empty()) prepare_rows(memory);
+    tasks_.emplace(head_tasks(problem, prepared, out, see_, memory));
+    pass_.emplace(std::span<const HeadTask>(*tasks_), pass_options(memory), states());
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  void run() {
+    pass_->run();
+    if (!maps_.empty()) write_rows();
+    if (options_.save != nullptr) options_.save->reset(std::move(saved_));
+  }
+
+ private:
+  cpu::Workers workers() const { return {options_.threads, options_.executor}; }
+
+  PassOptions pass_options(std::pmr::memory_resource* memory) const { return {workers(), options_.progress, memory}; }
+
+  PassStates states() {
+    if (options_.resume == nullptr && options_.save == nullptr) return {};
+    saved_ = std::make_unique<AttentionState::Impl>(prepared_.geometry, *tasks_);
+    if (options_.resume != nullptr) resume_from(*options_.resume->impl(), *saved_, *tasks_);
+    return {options_.resume == nullptr ? nullptr : options_.resume->impl(),
+            options_.save == nullptr ? nullptr : saved_.get()};
+  }
+
+  // Chosen rows need the state of all rows, whether the caller wants it or not, and a workspace for each worker.
+  void prepare_rows(std::pmr::memory_resource* memory) {
+    const Geometry& g = prepared_.geometry;
+    const auto rows = static_cast<std::size_t>(g.batch * g.query_heads * g.queries);
+    const auto pieces = static_cast<std::size_t>(g.batch * g.query_heads) * see_.rows.size();
+    if (pieces == 0) return;
+    if (see_.row_max == nullptr) see_.row_max = (own_max_ = AlignedBuffer<float>(rows, memory)).data();
+    if (see_.row_sum == nullptr) see_.row_sum = (own_sum_ = AlignedBuffer<float>(rows, memory)).data();
+    const std::size_t workers_in_use = std::min(pieces, static_cast<std::size_t>(workers().count()));
+    maps_.reserve(workers_in_use);
+    for (std::size_t i = 0; i < workers_in_use; ++i) {
+      maps_.push_back(map_workspace(problem_, g, prepared_.tables, memory));
+    }
+  }
+
+  // Chosen rows are tiles of one row: the same bits, and no strip of their own.
+  void write_rows() {
+    const Geometry& g = prepared_.geometry;
+    const auto chosen = static_cast<std::int64_t>(see_.rows.size());
+    const std::int64_t pieces = g.batch * g.query_heads * chosen, parts = static_cast<std::int64_t>(maps_.size());
+    cpu::parallel_for(parts, workers(), [&](std::int64_t part) {
+      for (std::int64_t i = part * pieces / parts; i < (part + 1) * pieces / parts; ++i) {
+        const std::int64_t plane = i / chosen, row = see_.rows[i % chosen];
+        const TileRange range{plane / g.query_heads, plane % g.query_heads, row, row + 1, 0, g.keys};
+        write_map(problem_, g, prepared_.tables, {see_.row_max, see_.row_sum}, range, Stage::weights,
+                  see_.row_weights + i * g.keys, maps_[static_cast<std::size_t>(part)]);
+      }
+    });
+  }
+
+  const Prepared& prepared_;
+  const AttentionProblem& problem_;
+  const AttentionOptions& options_;
+  Observations see_;
+  AlignedBuffer<float> own_max_, own_sum_;
+  std::pmr::vector<TileWorkspace> maps_;
+  std::optional<std::pmr::vector<HeadTask>> tasks_;
+  std::unique_ptr<AttentionState::Impl> saved_;
+  std::optional<Pass> pass_;
+};
 
 void write_tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage,
                 float* out) {
-  const Geometry g = validate(problem);
+  std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
+  const Geometry g = validate(problem, memory);
   check_range(g, range);
   if (range.row_begin == range.row_end || range.key_begin == range.key_end) return;
   if (stage == Stage::weights && (state.max == nullptr || state.sum == nullptr)) {
     throw BadArgument("a tile of weights needs the row state of the pass (row_max and row_sum)");
   }
-  write_tile_of(problem, g, ProblemTables(problem, g), state, range, stage, out);
+  const ProblemTables tables(problem, g, memory);
+  TileWorkspace workspace = map_workspace(problem, g, tables, memory);
+  write_map(problem, g, tables, state, range, stage, out, workspace);
 }
 
 }  // namespace
 
 void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see,
                const AttentionOptions& options) {
-  const cpu::ScopedFpEnvironment environment;  // the default scale is rounded too
-  cpu::ensure_target();
-  with_documented_errors([&] { run_pass(problem, out, see, options); });
+  enter([&] {
+    with_memory(options.workspace, [&](std::pmr::memory_resource* memory) {
+      const Prepared prepared(problem, see, memory);
+      Call(prepared, problem, out, see, options, memory).run();
+    });
+  });
+}
+
+std::size_t workspace_size(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see,
+                           const AttentionOptions& options) {
+  return enter([&] {
+    Workspace workspace;
+    return with_memory(&workspace, [&](std::pmr::memory_resource* memory) {
+      const Prepared prepared(problem, see, memory);
+      const Call call(prepared, problem, out, see, options, memory);
+      return workspace.arena().used();
+    });
+  });
+}
+
+struct AttentionPlan::Impl {
+  AttentionOptions options;
+  Workspace own;
+  Prepared prepared;
+
+  Impl(const AttentionProblem& problem, const Observations& see, const AttentionOptions& asked)
+      : options(asked), prepared(problem, see, std::pmr::new_delete_resource()) {
+    if (options.workspace == nullptr) options.workspace = &own;
+  }
+};
+
+AttentionPlan::AttentionPlan(const AttentionProblem& problem, const Observations& see, const AttentionOptions& options)
+    : impl_(enter([&] { return std::make_unique<Impl>(problem, see, options); })) {}
+AttentionPlan::~AttentionPlan() = default;
+
+void AttentionPlan::run(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see) {
+  enter([&] {
+    with_memory(impl_->options.workspace, [&](std::pmr::memory_resource* memory) {
+      if (!same_geometry(validate(problem, memory), impl_->prepared.geometry)) {
+        throw BadArgument("the problem has other sizes, sequences or kinds of masks than the plan");
+      }
+      validate_observations(impl_->prepared.geometry, see);
+      Call(impl_->prepared, problem, out, see, impl_->options, memory).run();
+    });
+  });
 }
 
 void tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage, float* out) {
-  const cpu::ScopedFpEnvironment environment;
-  cpu::ensure_target();
-  with_documented_errors([&] { write_tile(problem, state, range, stage, out); });
+  enter([&] { write_tile(problem, state, range, stage, out); });
+}
+
+std::vector<float> alibi_slopes(std::int64_t heads) {
+  if (heads < 0) throw BadArgument("the number of heads must not be negative");
+  // 2^(-8 i / n) for n heads, a power of two; the heads beyond it take every other slope of twice as many.
+  std::int64_t power = 1;
+  while (2 * power <= heads) power *= 2;
+  std::vector<float> slopes;
+  for (std::int64_t i = 0; i < heads; ++i) {
+    const double exponent = i < power ? (i + 1.0) / static_cast<double>(power)
+                                      : (2.0 * static_cast<double>(i - power) + 1) / (2.0 * static_cast<double>(power));
+    slopes.push_back(static_cast<float>(std::exp2(-8 * exponent)));
+  }
+  return slopes;
 }
 
 std::string simd_target() { return cpu::chosen_target(); }

@@ -7,8 +7,9 @@
 
 namespace sightline {
 
-IndexSet::IndexSet(std::span<const std::int64_t> list, std::int64_t count, const char* what)
-    : all_(list.empty()), listed_(all_ ? 0 : count), sorted_(list.begin(), list.end()) {
+IndexSet::IndexSet(std::span<const std::int64_t> list, std::int64_t count, const char* what,
+                   std::pmr::memory_resource* memory)
+    : all_(list.empty()), listed_(all_ ? 0 : count, false, memory), sorted_(list.begin(), list.end(), memory) {
   std::sort(sorted_.begin(), sorted_.end());
   for (const std::int64_t index : sorted_) {
     if (index < 0 || index >= count) {
@@ -26,15 +27,16 @@ bool IndexSet::meets(std::int64_t begin, std::int64_t end) const {
 }
 
 CutSet::CutSet(std::span<const EdgeCut> cuts, std::int64_t batch, std::int64_t heads, std::int64_t rows,
-               std::int64_t keys) {
+               std::int64_t keys, std::pmr::memory_resource* memory)
+    : cuts_(memory) {
   cuts_.reserve(cuts.size());
   for (const EdgeCut& cut : cuts) {
     if (cut.batch < -1 || cut.batch >= batch) {
       throw BadArgument("a cut names sequence " + std::to_string(cut.batch) + ", outside -1.." +
                         std::to_string(batch - 1));
     }
-    cuts_.push_back({cut.batch, IndexSet(cut.heads, heads, "head"), IndexSet(cut.rows, rows, "row"),
-                     IndexSet(cut.keys, keys, "key")});
+    cuts_.push_back({cut.batch, IndexSet(cut.heads, heads, "head", memory), IndexSet(cut.rows, rows, "row", memory),
+                     IndexSet(cut.keys, keys, "key", memory)});
   }
 }
 

@@ -2,6 +2,7 @@
 #define SIGHTLINE_ATTENTION_CUT_SET_H_
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace sightline {
 class IndexSet {
  public:
   /// Throws BadArgument for an index outside 0..count-1; `what` names the list.
-  IndexSet(std::span<const std::int64_t> list, std::int64_t count, const char* what);
+  IndexSet(std::span<const std::int64_t> list, std::int64_t count, const char* what, std::pmr::memory_resource* memory);
 
   bool holds(std::int64_t index) const { return all_ || listed_[index]; }
   /// Whether any index of [begin, end) is listed.
@@ -21,15 +22,16 @@ class IndexSet {
 
  private:
   bool all_;
-  std::vector<bool> listed_;
-  std::vector<std::int64_t> sorted_;
+  std::pmr::vector<bool> listed_;
+  std::pmr::vector<std::int64_t> sorted_;
 };
 
 /// The edges taken out of the map, ready to be asked for.
 class CutSet {
  public:
   /// Throws BadArgument.
-  CutSet(std::span<const EdgeCut> cuts, std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t keys);
+  CutSet(std::span<const EdgeCut> cuts, std::int64_t batch, std::int64_t heads, std::int64_t rows, std::int64_t keys,
+         std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
   bool hides(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t key) const;
   /// Whether a pair of these rows and keys may be hidden, in any head of [head_begin, head_end).
@@ -41,7 +43,7 @@ class CutSet {
     std::int64_t batch;  // -1: all
     IndexSet heads, rows, keys;
   };
-  std::vector<Cut> cuts_;
+  std::pmr::vector<Cut> cuts_;
 };
 
 }  // namespace sightline

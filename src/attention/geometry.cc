@@ -1,6 +1,7 @@
 #include "src/attention/geometry.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -189,12 +190,13 @@ void check_lengths(std::span<const std::int32_t> begins, std::int64_t total, con
 }
 
 // The sequences before positions are known.
-std::vector<SequencePlan> split_sequences(const AttentionProblem& p, const Geometry& g) {
+void split_sequences(const AttentionProblem& p, Geometry& g) {
+  std::pmr::vector<SequencePlan>& plans = g.sequences;
   if (!g.packed_queries) {
     require(p.cu_seqlens_k.empty(), "cu_seqlens_k is given without cu_seqlens_q");
-    std::vector<SequencePlan> plans(static_cast<std::size_t>(g.batch));
+    plans.resize(static_cast<std::size_t>(g.batch));
     for (std::int64_t b = 0; b < g.batch; ++b) plans[b] = {b, 0, g.queries, 0, g.keys};
-    return plans;
+    return;
   }
   require(g.batch == 1, "packed sequences need a batch of 1");
   check_lengths(p.cu_seqlens_q, g.queries, "cu_seqlens_q");
@@ -203,14 +205,13 @@ std::vector<SequencePlan> split_sequences(const AttentionProblem& p, const Geome
     check_lengths(p.cu_seqlens_k, g.keys, "cu_seqlens_k");
     require(p.cu_seqlens_k.size() == p.cu_seqlens_q.size(), "cu_seqlens_q and cu_seqlens_k differ in length");
   }
-  std::vector<SequencePlan> plans(p.cu_seqlens_q.size() - 1);
+  plans.resize(p.cu_seqlens_q.size() - 1);
   for (std::size_t s = 0; s < plans.size(); ++s) {
     plans[s] = {0, p.cu_seqlens_q[s], p.cu_seqlens_q[s + 1] - p.cu_seqlens_q[s], 0, g.keys};
     if (!g.packed_keys) continue;
     plans[s].key_begin = p.cu_seqlens_k[s];
     plans[s].keys = p.cu_seqlens_k[s + 1] - p.cu_seqlens_k[s];
   }
-  return plans;
 }
 
 void place_sequence(const AttentionProblem& p, const SequenceSpan& span, SequencePlan& plan) {
@@ -225,12 +226,27 @@ void place_sequence(const AttentionProblem& p, const SequenceSpan& span, Sequenc
           "query_position is outside +-2^31");
 }
 
+// What decides which buffers and tables a problem needs.
+int kinds_of(const AttentionProblem& p) {
+  const bool kinds[] = {static_cast<bool>(p.mask),
+                        static_cast<bool>(p.bias),
+                        static_cast<bool>(p.keep),
+                        static_cast<bool>(p.relative_bias),
+                        !p.cuts.empty(),
+                        !p.tree_parents.empty(),
+                        static_cast<bool>(p.pages),
+                        static_cast<bool>(p.block_mask)};
+  int bits = 0;
+  for (const bool kind : kinds) bits = 2 * bits + static_cast<int>(kind);
+  return bits;
+}
+
 }  // namespace
 
-Geometry validate(const AttentionProblem& p) {
+Geometry validate(const AttentionProblem& p, std::pmr::memory_resource* memory) {
   check_sizes(p);
   check_types(p);
-  Geometry g;
+  Geometry g(memory);
   g.batch = p.q.shape[0];
   g.query_heads = p.q.shape[1];
   g.kv_heads = p.k.shape[1];
@@ -245,14 +261,23 @@ Geometry validate(const AttentionProblem& p) {
   check_broadcast(p.keep, "keep", g);
   g.packed_queries = !p.cu_seqlens_q.empty();
   g.packed_keys = !p.cu_seqlens_k.empty();
-  g.sequences = split_sequences(p, g);
+  split_sequences(p, g);
   require(p.sequences.empty() || p.sequences.size() == g.sequences.size(),
           "sequences must be empty or one for each sequence");
   for (std::size_t s = 0; s < g.sequences.size(); ++s) {
     place_sequence(p, p.sequences.empty() ? SequenceSpan{} : p.sequences[s], g.sequences[s]);
   }
   check_terms(p, g);
+  g.kinds = kinds_of(p);
   return g;
+}
+
+bool same_geometry(const Geometry& a, const Geometry& b) {
+  const auto sizes = [](const Geometry& g) {
+    return std::array{g.batch, g.query_heads, g.kv_heads, g.queries, g.keys, g.width, g.value_width};
+  };
+  return sizes(a) == sizes(b) && a.kinds == b.kinds && a.packed_queries == b.packed_queries &&
+         a.packed_keys == b.packed_keys && a.sequences == b.sequences;
 }
 
 void validate_output(const Geometry& g, const MutableTensorView& out) {

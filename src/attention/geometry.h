@@ -2,6 +2,7 @@
 #define SIGHTLINE_ATTENTION_GEOMETRY_H_
 
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "sightline/attention.h"
@@ -18,6 +19,8 @@ struct SequencePlan {
   std::int64_t key_count = 0;            // in use
   std::int64_t key_position = 0;
   std::int64_t query_position = 0;
+
+  bool operator==(const SequencePlan&) const = default;
 };
 
 /// A validated problem: the sizes, and the defaults filled in.
@@ -28,7 +31,10 @@ struct Geometry {
   std::int64_t width = 0, value_width = 0;  // D, Dv
   float scale = 0;
   bool packed_queries = false, packed_keys = false;
-  std::vector<SequencePlan> sequences;  // [batch], or those that are packed
+  int kinds = 0;                             // a bit for each optional part that the problem has
+  std::pmr::vector<SequencePlan> sequences;  // [batch], or those that are packed
+
+  explicit Geometry(std::pmr::memory_resource* memory) : sequences(memory) {}
 
   std::int64_t group() const { return kv_heads == 0 ? 1 : query_heads / kv_heads; }
   /// Where a sequence's arrays over rows, [.., rows], begin for a head, in rows.
@@ -47,7 +53,9 @@ struct Geometry {
 };
 
 /// Throws BadArgument: shapes that do not fit, and by name ("not supported: ...") what no kernel does.
-Geometry validate(const AttentionProblem& problem);
+Geometry validate(const AttentionProblem& problem, std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
+/// Whether two problems have the same sizes, sequences and kinds of masks.
+bool same_geometry(const Geometry& a, const Geometry& b);
 void validate_output(const Geometry& geometry, const MutableTensorView& out);
 void validate_observations(const Geometry& geometry, const Observations& see);
 

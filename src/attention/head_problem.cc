@@ -130,16 +130,19 @@ bool HeadProblem::visible(std::int64_t head, std::int64_t row, std::int64_t key)
   return mask_function == nullptr || in_mask_function(*this, head, row, key);
 }
 
-ProblemTables::ProblemTables(const AttentionProblem& p, const Geometry& g) {
+ProblemTables::ProblemTables(const AttentionProblem& p, const Geometry& g, std::pmr::memory_resource* memory)
+    : relative(memory), trees(memory) {
+  if (p.relative_bias) relative.reserve(static_cast<std::size_t>(g.query_heads));
   for (std::int64_t head = 0; p.relative_bias && head < g.query_heads; ++head) {
-    relative.emplace_back(p.relative_bias, g.query_heads, head);
+    relative.emplace_back(p.relative_bias, g.query_heads, head, memory);
   }
   const auto nodes = static_cast<std::size_t>(g.queries);
-  for (std::size_t at = 0; at < p.tree_parents.size(); at += nodes)
-    trees.emplace_back(p.tree_parents.subspan(at, nodes));
-  if (!p.cuts.empty()) {
-    cuts.emplace(p.cuts, static_cast<std::int64_t>(g.sequences.size()), g.query_heads, g.queries, g.keys);
+  if (nodes > 0) trees.reserve(p.tree_parents.size() / nodes);
+  for (std::size_t at = 0; at < p.tree_parents.size(); at += nodes) {
+    trees.emplace_back(p.tree_parents.subspan(at, nodes), memory);
   }
+  if (p.cuts.empty()) return;
+  cuts.emplace(p.cuts, static_cast<std::int64_t>(g.sequences.size()), g.query_heads, g.queries, g.keys, memory);
 }
 
 HeadProblem head_problem(const AttentionProblem& p, const Geometry& g, const ProblemTables& tables,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -61,7 +62,8 @@ struct HeadProblem {
   bool causal = false;
   std::int64_t window_left = -1, window_right = -1;
   std::int64_t key_position = 0, query_position = 0;
-  HeadMatrix mask, bias, keep;  // [heads, rows, keys] or null; strides 0 where broadcast
+  std::int64_t index_origin = 0;  // what key 0 is reported as
+  HeadMatrix mask, bias, keep;    // [heads, rows, keys] or null; strides 0 where broadcast
   float keep_scale = 1;
   const float* alibi_slopes = nullptr;      // [heads] or null
   const float* sinks = nullptr;             // [heads] or null
@@ -106,11 +108,11 @@ struct HeadProblem {
 
 /// What a problem's heads share that must be made before they run.
 struct ProblemTables {
-  std::vector<RelativeTable> relative;  // [query heads] or empty
-  std::vector<Tree> trees;              // one for all, or one a sequence
+  std::pmr::vector<RelativeTable> relative;  // [query heads] or empty
+  std::pmr::vector<Tree> trees;              // one for all, or one a sequence
   std::optional<CutSet> cuts;
 
-  ProblemTables(const AttentionProblem& problem, const Geometry& geometry);
+  ProblemTables(const AttentionProblem& problem, const Geometry& geometry, std::pmr::memory_resource* memory);
 };
 
 /// `heads` query heads of a sequence from `head` on, all of one key/value head. `tables` must outlive the result.

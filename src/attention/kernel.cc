@@ -13,9 +13,15 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace) {
-  TilePass(head, sight, tile, workspace).run();
+void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, const TileState* resume,
+              TileState* save, TileWorkspace& workspace) {
+  TilePass(head, sight, tile, workspace).run(resume, save);
   TileFinish(head, sight, tile, workspace).run();
+}
+
+void merge_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, const TileState& other,
+                TileState& state, TileWorkspace& workspace) {
+  TilePass(head, sight, tile, workspace).merge_states(other, state);
 }
 
 void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, std::int64_t chunk,
@@ -49,8 +55,7 @@ void measure_mass(const HeadProblem& head, float* mass) {
 }
 
 void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out,
-              std::int64_t out_stride) {
-  TileWorkspace workspace(head, HeadSight{}, {});
+              std::int64_t out_stride, TileWorkspace& workspace) {
   for (std::int64_t row = range.row_begin; row < range.row_end; row += kTileRows) {
     const int live = static_cast<int>(std::min<std::int64_t>(kTileRows, range.row_end - row));
     const TileRows tile{row, (live + kChains - 1) / kChains * kChains, 0, live};
@@ -67,6 +72,7 @@ HWY_AFTER_NAMESPACE();
 namespace sightline {
 
 HWY_EXPORT(run_tile);
+HWY_EXPORT(merge_tile);
 HWY_EXPORT(run_chunk);
 HWY_EXPORT(merge_chunks);
 HWY_EXPORT(commit_tile);
@@ -74,8 +80,14 @@ HWY_EXPORT(commit_stacked);
 HWY_EXPORT(measure_mass);
 HWY_EXPORT(map_tile);
 
-void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace) {
-  HWY_DYNAMIC_DISPATCH(run_tile)(head, sight, tile, workspace);
+void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, const TileState* resume,
+              TileState* save, TileWorkspace& workspace) {
+  HWY_DYNAMIC_DISPATCH(run_tile)(head, sight, tile, resume, save, workspace);
+}
+
+void merge_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, const TileState& other,
+                TileState& state, TileWorkspace& workspace) {
+  HWY_DYNAMIC_DISPATCH(merge_tile)(head, sight, tile, other, state, workspace);
 }
 
 void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, std::int64_t chunk,
@@ -101,8 +113,8 @@ void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileR
 void measure_mass(const HeadProblem& head, float* mass) { HWY_DYNAMIC_DISPATCH(measure_mass)(head, mass); }
 
 void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out,
-              std::int64_t out_stride) {
-  HWY_DYNAMIC_DISPATCH(map_tile)(head, state, range, stage, out, out_stride);
+              std::int64_t out_stride, TileWorkspace& workspace) {
+  HWY_DYNAMIC_DISPATCH(map_tile)(head, state, range, stage, out, out_stride, workspace);
 }
 
 }  // namespace sightline

@@ -11,8 +11,13 @@
 namespace sightline {
 
 /// Runs the pass over one tile of rows and writes what is known from these rows alone. The workspace then holds what
-/// commit_tile() and commit_stacked() need.
-void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace);
+/// commit_tile() and commit_stacked() need. resume, save: as in TilePass::run(), or null.
+void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, const TileState* resume,
+              TileState* save, TileWorkspace& workspace);
+
+/// Takes the keys of `other` into `state`, both of one tile; `workspace` is scratch.
+void merge_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, const TileState& other,
+                TileState& state, TileWorkspace& workspace);
 
 /// Runs the pass over one chunk of the keys, number `chunk` of the sequence, and leaves its state in the workspace.
 void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, std::int64_t chunk,
@@ -34,9 +39,10 @@ void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileR
 void measure_mass(const HeadProblem& head, float* mass);
 
 /// A block of the map of one head at a stage. state: max and sum of the head's rows (Stage::weights alone). out: [rows,
-/// keys], rows out_stride apart.
+/// keys], rows out_stride
+/// apart. workspace: of the problem without observations.
 void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out,
-              std::int64_t out_stride);
+              std::int64_t out_stride, TileWorkspace& workspace);
 
 }  // namespace sightline
 

@@ -21,6 +21,7 @@ class MapTile {
 
   // state: of the head's rows. out: of the tile's first row.
   void run(const RowState& state, float* out, std::int64_t out_stride) {
+    scores_.begin();
     if (stage_ == Stage::weights) read_state(state);
     const BlockRange blocks = head_.blocks();
     const std::int64_t first = std::max(blocks.begin, (head_.key_position + range_.key_begin) / kBlockKeys);

@@ -2,85 +2,49 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
+#include <list>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 
+#include "sightline/error.h"
 #include "src/attention/kernel.h"
+#include "src/attention/task_tiles.h"
 #include "src/cpu/parallel.h"
 
 namespace sightline {
 namespace {
 
-// Workspaces are as many as there are workers, and reused: the strip of a long row is megabytes of pages.
-class WorkspacePool {
+// Things that workers borrow: as many as are in use at once, and all made beforehand.
+template <class T>
+class Pool {
  public:
-  WorkspacePool(const HeadTask& model, const WorkspaceSize& size) : model_(model), size_(size) {}
+  explicit Pool(std::pmr::memory_resource* memory) : all_(memory), idle_(memory) {}
 
-  std::unique_ptr<TileWorkspace> take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        auto workspace = std::move(idle_.back());
-        idle_.pop_back();
-        return workspace;
-      }
-    }
-    return std::make_unique<TileWorkspace>(model_.problem, model_.sight, size_);
+  // make(): one of them.
+  template <class Make>
+  void fill(std::size_t count, const Make& make) {
+    all_.reserve(count);
+    idle_.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) idle_.push_back(&all_.emplace_back(make()));
   }
-  void give_back(std::unique_ptr<TileWorkspace> workspace) {
+
+  T* take() {
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(workspace));
+    T* one = idle_.back();
+    idle_.pop_back();
+    return one;
+  }
+  void give_back(T* one) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(one);
   }
 
  private:
-  const HeadTask& model_;
-  const WorkspaceSize size_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<TileWorkspace>> idle_;
-};
-
-// The tiles of a task. Of one head: 48 rows each, the first beginning at a multiple of 16 in the sequence. Of stacked
-// heads: as many whole heads as have 16 rows together.
-class TaskTiles {
- public:
-  explicit TaskTiles(const HeadProblem& head)
-      : rows_(head.rows),
-        heads_(head.heads),
-        stacked_(stacks_rows(head.rows)),
-        lead_(((head.query_position % kChains) + kChains) % kChains) {}
-
-  std::int64_t count() const {
-    if (rows_ == 0) return 0;
-    if (stacked_) return (heads_ + heads_per_tile() - 1) / heads_per_tile();
-    return (rows_ + lead_ + kTileRows - 1) / kTileRows;
-  }
-
-  TileRows at(std::int64_t index) const { return stacked_ ? stacked_at(index) : rows_at(index); }
-
- private:
-  std::int64_t heads_per_tile() const { return kMaxStackedRows / rows_; }
-
-  TileRows stacked_at(std::int64_t index) const {
-    const std::int64_t first = index * heads_per_tile();
-    const std::int64_t heads = std::min(heads_per_tile(), heads_ - first);
-    return {first * rows_, kChains, 0, static_cast<int>(heads * rows_), rows_};
-  }
-
-  TileRows rows_at(std::int64_t index) const {
-    TileRows tile;
-    tile.first = index * kTileRows - lead_;
-    const std::int64_t left = std::min<std::int64_t>(rows_ - tile.first, kTileRows);
-    tile.lanes = static_cast<int>((left + kChains - 1) / kChains * kChains);
-    tile.live_begin = static_cast<int>(std::max<std::int64_t>(0, -tile.first));
-    tile.live_end = static_cast<int>(left);
-    return tile;
-  }
-
-  std::int64_t rows_, heads_;
-  bool stacked_;
-  std::int64_t lead_;
+  std::pmr::vector<T> all_;
+  std::pmr::vector<T*> idle_;
 };
 
 // Lets the tiles of one head commit one after the other, in ascending order.
@@ -114,15 +78,26 @@ class Turn {
 // What the tiles of one head share.
 struct HeadProgress {
   Turn turn;
-  RowSums sums;
+  RowSums* sums = nullptr;  // from its first tile to its last
 };
 
 // What the chunks of one tile share, where long rows are split over threads.
 struct SplitTile {
   std::atomic<std::int64_t> left;
-  std::vector<std::unique_ptr<TileWorkspace>> chunks;
+  std::pmr::vector<TileWorkspace> chunks;
+  std::pmr::vector<TileWorkspace*> ascending;  // those
 
-  explicit SplitTile(std::int64_t count) : left(count), chunks(static_cast<std::size_t>(count)) {}
+  SplitTile(const HeadTask& task, std::int64_t count, std::pmr::memory_resource* memory)
+      : left(count), chunks(memory), ascending(memory) {
+    chunks.reserve(static_cast<std::size_t>(count));
+    ascending.reserve(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      ascending.push_back(
+          &chunks.emplace_back(task.problem, task.sight, WorkspaceSize{kChains, kChunkBlocks, 0}, memory));
+    }
+  }
+
+  static constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
 };
 
 // One piece of work: a tile, or a chunk of it.
@@ -133,34 +108,117 @@ struct Unit {
   std::int64_t chunk = 0;
 };
 
-constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
-
 // The chunks that hold a task's keys.
 BlockRange chunks_of(const HeadProblem& head) {
   const BlockRange blocks = head.blocks();
   if (blocks.count() == 0) return {0, 1};  // one empty chunk, so that there is something to merge
-  return {blocks.begin / kChunkBlocks, (blocks.end - 1) / kChunkBlocks + 1};
+  return {blocks.begin / SplitTile::kChunkBlocks, (blocks.end - 1) / SplitTile::kChunkBlocks + 1};
 }
 
-class TaskRunner {
+bool sums_rows(const HeadSight& sight) { return sight.wants_mass() || sight.overview != nullptr; }
+
+}  // namespace
+
+class Pass::Impl {
  public:
-  TaskRunner(const std::vector<HeadTask>& tasks, int threads)
-      : tasks_(tasks), pool_(longest(tasks), size_of(tasks)), progress_(tasks.size()) {
+  Impl(std::span<const HeadTask> tasks, const PassOptions& options, const PassStates& states)
+      : tasks_(tasks),
+        options_(options),
+        states_(states),
+        workspaces_(options.memory),
+        sums_(options.memory),
+        progress_(tasks.size(), options.memory),
+        splits_(options.memory),
+        units_(options.memory) {
+    if (tasks.empty()) return;
+    list_units();
+    const auto workers = static_cast<std::size_t>(std::min<std::int64_t>(options.workers.count(), count()));
+    const HeadTask& model = longest();
+    const WorkspaceSize size = workspace_size_of_tasks();
+    workspaces_.fill(workers, [&] { return TileWorkspace(model.problem, model.sight, size, options.memory); });
+    // A head's sums live from its first tile to its last: those at work, and one whose next tile is still to be taken.
+    if (size.lanes > kChains && sums_rows(model.sight)) sums_.fill(workers + 1, [&] { return new_sums(); });
+  }
+
+  void run() {
+    finish_empty_tasks();
+    cpu::parallel_for(count(), options_.workers, [this](std::int64_t index) {
+      run_unit(units_[static_cast<std::size_t>(index)]);
+      if (options_.progress != nullptr) report();
+    });
+  }
+
+ private:
+  std::int64_t count() const { return static_cast<std::int64_t>(units_.size()); }
+
+  void list_units() {
     std::int64_t tiles = 0;
-    for (const HeadTask& task : tasks) tiles += TaskTiles(task.problem).count();
-    // With fewer tiles than threads some would have nothing to do.
-    const bool split = tiles < kTilesPerThread * threads && threads > 1;
+    for (const HeadTask& task : tasks_) tiles += TaskTiles(task.problem).count();
+    // With fewer tiles than threads some threads would have nothing to do. What is saved or resumed is whole tiles.
+    const int threads = options_.workers.count();
+    const bool split =
+        threads > 1 && tiles < kTilesPerThread * threads && states_.resume == nullptr && states_.save == nullptr;
     units_.reserve(static_cast<std::size_t>(tiles));
-    for (std::size_t task = 0; task < tasks.size(); ++task) {
-      const std::int64_t count = TaskTiles(tasks[task].problem).count();
-      for (std::int64_t tile = 0; tile < count; ++tile) add_units(task, tile, split);
+    for (std::size_t task = 0; task < tasks_.size(); ++task) {
+      const std::int64_t of_task = TaskTiles(tasks_[task].problem).count();
+      for (std::int64_t tile = 0; tile < of_task; ++tile) add_units(task, tile, split);
     }
   }
 
-  std::int64_t count() const { return static_cast<std::int64_t>(units_.size()); }
+  void add_units(std::size_t task, std::int64_t tile, bool split) {
+    const HeadProblem& head = tasks_[task].problem;
+    const BlockRange chunks = chunks_of(head);
+    if (!split || !stacks_rows(head.rows) || chunks.count() < 2) {
+      units_.push_back({task, tile});
+      return;
+    }
+    splits_.emplace_back(tasks_[task], chunks.count(), options_.memory);
+    for (std::int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
+      units_.push_back({task, tile, &splits_.back(), chunk});
+    }
+  }
 
-  void run(std::int64_t index) {
-    const Unit& unit = units_[static_cast<std::size_t>(index)];
+  // Workspaces must fit the sequence whose keys touch most blocks.
+  const HeadTask& longest() const {
+    const auto shorter = [](const HeadTask& a, const HeadTask& b) {
+      return a.problem.blocks().count() < b.problem.blocks().count();
+    };
+    return *std::max_element(tasks_.begin(), tasks_.end(), shorter);
+  }
+
+  WorkspaceSize workspace_size_of_tasks() const {
+    WorkspaceSize size{kChains, longest().problem.blocks().count(), 0};
+    for (const HeadTask& task : tasks_) {
+      if (!stacks_rows(task.problem.rows)) size.lanes = kTileRows;
+      const bool meet = task.sight.key_mass != nullptr && task.sight.mass_sums == nullptr;
+      if (meet && stacks_rows(task.problem.rows) && task.problem.rows > 1) {
+        size.chain_keys = std::max(size.chain_keys, task.sight.keys);
+      }
+    }
+    return size;
+  }
+
+  RowSums new_sums() const {
+    std::int64_t keys = 0;
+    for (const HeadTask& task : tasks_) keys = std::max(keys, task.sight.wants_mass() ? task.sight.keys : 0);
+    const auto columns = static_cast<std::size_t>(tasks_[0].sight.overview_cols);
+    return {AlignedBuffer<float>(static_cast<std::size_t>(keys) * kChains, options_.memory),
+            AlignedBuffer<float>(columns * kChains, options_.memory)};
+  }
+
+  // Tasks without a row have sums of zero.
+  void finish_empty_tasks() const {
+    for (const HeadTask& task : tasks_) {
+      if (task.problem.rows > 0) continue;
+      const HeadSight& sight = task.sight;
+      for (std::int64_t head = 0; head < task.problem.heads; ++head) {
+        if (sight.key_mass != nullptr) std::fill_n(sight.key_mass + head * sight.key_stride, sight.keys, 0.0f);
+      }
+      std::fill_n(sight.overview, task.problem.heads * sight.overview_rows * sight.overview_cols, 0.0f);
+    }
+  }
+
+  void run_unit(const Unit& unit) {
     try {
       if (unit.split != nullptr) {
         run_chunk_of(unit);
@@ -173,116 +231,74 @@ class TaskRunner {
     }
   }
 
-  // Tasks without a row have sums of zero.
-  void finish_empty_tasks() {
-    for (const HeadTask& task : tasks_) {
-      if (task.problem.rows > 0) continue;
-      const HeadSight& sight = task.sight;
-      for (std::int64_t head = 0; head < task.problem.heads; ++head) {
-        if (sight.key_mass != nullptr) std::fill_n(sight.key_mass + head * sight.key_stride, sight.keys, 0.0f);
-      }
-      std::fill_n(sight.overview, task.problem.heads * sight.overview_rows * sight.overview_cols, 0.0f);
+  // One thread at a time.
+  void report() {
+    const std::lock_guard lock(report_mutex_);
+    ++done_;
+    if (!options_.progress->advance(done_, count())) {
+      throw Cancelled("stopped by the caller after " + std::to_string(done_) + " of " + std::to_string(count()) +
+                      " pieces");
     }
   }
-
- private:
-  static constexpr std::int64_t kTilesPerThread = 2;
-
-  // Workspaces must fit the sequence whose keys touch most blocks.
-  static const HeadTask& longest(const std::vector<HeadTask>& tasks) {
-    const auto shorter = [](const HeadTask& a, const HeadTask& b) {
-      return a.problem.blocks().count() < b.problem.blocks().count();
-    };
-    return *std::max_element(tasks.begin(), tasks.end(), shorter);
-  }
-
-  static WorkspaceSize size_of(const std::vector<HeadTask>& tasks) {
-    WorkspaceSize size{kChains, longest(tasks).problem.blocks().count(), 0};
-    for (const HeadTask& task : tasks) {
-      if (!stacks_rows(task.problem.rows)) size.lanes = kTileRows;
-      const bool meet = task.sight.key_mass != nullptr && task.sight.mass_sums == nullptr;
-      if (meet && stacks_rows(task.problem.rows) && task.problem.rows > 1) {
-        size.chain_keys = std::max(size.chain_keys, task.sight.keys);
-      }
-    }
-    return size;
-  }
-
-  void add_units(std::size_t task, std::int64_t tile, bool split) {
-    const BlockRange chunks = chunks_of(tasks_[task].problem);
-    if (!split || !stacks_rows(tasks_[task].problem.rows) || chunks.count() < 2) {
-      units_.push_back({task, tile});
-      return;
-    }
-    splits_.push_back(std::make_unique<SplitTile>(chunks.count()));
-    for (std::int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
-      units_.push_back({task, tile, splits_.back().get(), chunk});
-    }
-  }
-
-  static bool sums_rows(const HeadSight& sight) { return sight.wants_mass() || sight.overview != nullptr; }
 
   void run_whole(const Unit& unit) {
     const HeadTask& task = tasks_[unit.task];
     const TaskTiles tiles(task.problem);
     const TileRows tile = tiles.at(unit.tile);
-    auto workspace = pool_.take();
-    run_tile(task.problem, task.sight, tile, *workspace);
+    const auto index = static_cast<std::size_t>(&unit - units_.data());
+    const TileState* resume = states_.resume == nullptr ? nullptr : &states_.resume->tiles[index];
+    TileState* save = states_.save == nullptr ? nullptr : &states_.save->tiles[index];
+    const Borrowed workspace(workspaces_);
+    run_tile(task.problem, task.sight, tile, resume, save, *workspace);
     if (tile.stacked > 0) {
-      TileWorkspace* const strip = workspace.get();
+      TileWorkspace* const strip = &*workspace;
       finish_stacked(task, tile, *workspace, {&strip, 1});
     } else if (sums_rows(task.sight) && progress_[unit.task].turn.wait_for(unit.tile)) {
       if (unit.tile == 0) open_sums(unit.task);
-      commit_tile(task.problem, task.sight, tile, *workspace, progress_[unit.task].sums);
+      commit_tile(task.problem, task.sight, tile, *workspace, *progress_[unit.task].sums);
       if (unit.tile + 1 == tiles.count()) close_sums(unit.task);
       progress_[unit.task].turn.pass_on(unit.tile);
     }
-    pool_.give_back(std::move(workspace));
   }
 
   void run_chunk_of(const Unit& unit) {
     const HeadTask& task = tasks_[unit.task];
     const TileRows tile = TaskTiles(task.problem).at(unit.tile);
     SplitTile& split = *unit.split;
-    auto& mine = split.chunks[static_cast<std::size_t>(unit.chunk - chunks_of(task.problem).begin)];
-    mine = std::make_unique<TileWorkspace>(task.problem, task.sight, WorkspaceSize{kChains, kChunkBlocks, 0});
-    run_chunk(task.problem, task.sight, tile, unit.chunk, *mine);
+    const auto index = static_cast<std::size_t>(unit.chunk - chunks_of(task.problem).begin);
+    run_chunk(task.problem, task.sight, tile, unit.chunk, split.chunks[index]);
     if (split.left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    auto workspace = pool_.take();
-    std::vector<TileWorkspace*> chunks;
-    for (const auto& chunk : split.chunks) chunks.push_back(chunk.get());
-    merge_chunks(task.problem, task.sight, tile, chunks, *workspace);
-    finish_stacked(task, tile, *workspace, chunks);
-    split.chunks.clear();
-    pool_.give_back(std::move(workspace));
+    const Borrowed workspace(workspaces_);
+    merge_chunks(task.problem, task.sight, tile, split.ascending, *workspace);
+    finish_stacked(task, tile, *workspace, split.ascending);
   }
 
   void finish_stacked(const HeadTask& task, const TileRows& tile, TileWorkspace& workspace,
-                      std::span<TileWorkspace* const> strips) {
+                      std::span<TileWorkspace* const> strips) const {
     if (!sums_rows(task.sight)) return;
     commit_stacked(task.problem, task.sight, tile, workspace, strips);
     for (std::int64_t head = tile.head(0); head <= tile.head(tile.live_end - 1); ++head) measure(task, head);
   }
 
-  void measure(const HeadTask& task, std::int64_t head) {
+  static void measure(const HeadTask& task, std::int64_t head) {
     if (task.sight.key_mass == nullptr || !task.sight.measures_values()) return;
     measure_mass(task.problem, task.sight.key_mass + head * task.sight.key_stride);
   }
 
   void open_sums(std::size_t task) {
     const HeadSight& sight = tasks_[task].sight;
-    RowSums& sums = progress_[task].sums;
-    if (sight.wants_mass()) sums.mass = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(sight.keys) * kChains);
+    RowSums& sums = *(progress_[task].sums = sums_.take());
+    std::fill(sums.mass.begin(), sums.mass.end(), 0.0f);
+    std::fill(sums.overview.begin(), sums.overview.end(), 0.0f);
     for (std::int64_t key = 0; sight.mass_sums != nullptr && key < sight.keys; ++key) {
       for (int r = 0; r < kChains; ++r) sums.mass[key * kChains + r] = sight.mass_sums[r * sight.mass_sums_keys + key];
     }
-    sums.overview = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(sight.overview_cols) * kChains);
     std::fill_n(sight.overview, sight.overview_rows * sight.overview_cols, 0.0f);
   }
 
   void close_sums(std::size_t task) {
     const HeadSight& sight = tasks_[task].sight;
-    RowSums& sums = progress_[task].sums;
+    RowSums& sums = *progress_[task].sums;
     const MassReader reader(tasks_[task].problem, sight);
     for (std::int64_t key = 0; sight.key_mass != nullptr && key < sight.keys; ++key) {
       sight.key_mass[key] = reader.read(sums.mass.data() + key * kChains, 1);
@@ -291,24 +307,41 @@ class TaskRunner {
       for (int r = 0; r < kChains; ++r) sight.mass_sums[r * sight.mass_sums_keys + key] = sums.mass[key * kChains + r];
     }
     measure(tasks_[task], 0);
-    sums = {};
+    sums_.give_back(&sums);
   }
 
-  const std::vector<HeadTask>& tasks_;
-  WorkspacePool pool_;
-  std::vector<HeadProgress> progress_;
-  std::vector<std::unique_ptr<SplitTile>> splits_;
-  std::vector<Unit> units_;
+  static constexpr std::int64_t kTilesPerThread = 2;
+
+  // Lent for as long as it is in scope.
+  class Borrowed {
+   public:
+    explicit Borrowed(Pool<TileWorkspace>& pool) : pool_(pool), workspace_(pool.take()) {}
+    ~Borrowed() { pool_.give_back(workspace_); }
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    TileWorkspace& operator*() const { return *workspace_; }
+
+   private:
+    Pool<TileWorkspace>& pool_;
+    TileWorkspace* const workspace_;
+  };
+
+  const std::span<const HeadTask> tasks_;
+  const PassOptions options_;
+  const PassStates states_;
+  Pool<TileWorkspace> workspaces_;
+  Pool<RowSums> sums_;
+  std::pmr::vector<HeadProgress> progress_;
+  std::pmr::list<SplitTile> splits_;
+  std::pmr::vector<Unit> units_;
+  std::mutex report_mutex_;
+  std::int64_t done_ = 0;
 };
 
-}  // namespace
+Pass::Pass(std::span<const HeadTask> tasks, const PassOptions& options, const PassStates& states)
+    : memory_(options.memory), impl_(memory_.new_object<Impl>(tasks, options, states)) {}
+Pass::~Pass() { memory_.delete_object(impl_); }
 
-void run_tasks(const std::vector<HeadTask>& tasks, int threads) {
-  if (tasks.empty()) return;
-  threads = cpu::resolve_threads(threads);
-  TaskRunner runner(tasks, threads);
-  runner.finish_empty_tasks();
-  cpu::parallel_for(runner.count(), threads, [&](std::int64_t index) { runner.run(index); });
-}
+void Pass::run() { impl_->run(); }
 
 }  // namespace sightline

@@ -1,27 +1,44 @@
 #ifndef SIGHTLINE_ATTENTION_PASS_DRIVER_H_
 #define SIGHTLINE_ATTENTION_PASS_DRIVER_H_
 
-#include <cstdint>
-#include <vector>
+#include <memory_resource>
+#include <span>
 
-#include "src/attention/head_problem.h"
-#include "src/attention/head_sight.h"
+#include "src/attention/head_tasks.h"
+#include "src/attention/row_states.h"
+#include "src/cpu/parallel.h"
 
 namespace sightline {
 
-/// Heads of up to so many rows are stacked: the query heads that share keys lie side by side in the lanes, and each of
-/// a head's rows has a sub-chain of its own.
-inline constexpr std::int64_t kMaxStackedRows = kChains;
-inline bool stacks_rows(std::int64_t rows) { return rows <= kMaxStackedRows; }
-
-/// A head, or all heads of a key/value head if their rows are stacked.
-struct HeadTask {
-  HeadProblem problem;
-  HeadSight sight;
+struct PassOptions {
+  cpu::Workers workers;
+  Progress* progress = nullptr;
+  std::pmr::memory_resource* memory = nullptr;
 };
 
-/// Runs tasks, all alike in sizes but for their rows and keys, and in what is asked for, over the threads.
-void run_tasks(const std::vector<HeadTask>& tasks, int threads);
+/// What a pass goes on from, and what it leaves; each null where not asked for.
+struct PassStates {
+  const AttentionState::Impl* resume = nullptr;
+  AttentionState::Impl* save = nullptr;
+};
+
+/// A pass over tasks that are all alike in sizes but for their rows and keys, and in what is asked for. All memory is
+/// taken when it is made, none while it runs.
+class Pass {
+ public:
+  /// tasks and states must outlive the pass.
+  Pass(std::span<const HeadTask> tasks, const PassOptions& options, const PassStates& states);
+  ~Pass();
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
+  void run();
+
+ private:
+  class Impl;
+  std::pmr::polymorphic_allocator<> memory_;
+  Impl* const impl_;
+};
 
 }  // namespace sightline
 

@@ -18,8 +18,9 @@ std::int64_t relative_bucket(const RelativeBias& bias, std::int64_t offset) {
   return side + std::min(single + further, buckets - 1);
 }
 
-RelativeTable::RelativeTable(const RelativeBias& bias, std::int64_t heads, std::int64_t head)
-    : farthest_(bias.max_distance), values_(2 * (farthest_ + kReach) + 1) {
+RelativeTable::RelativeTable(const RelativeBias& bias, std::int64_t heads, std::int64_t head,
+                             std::pmr::memory_resource* memory)
+    : farthest_(bias.max_distance), values_(2 * (farthest_ + kReach) + 1, memory) {
   std::int64_t distance = -farthest_ - kReach;
   for (float& value : values_) value = bias.table[relative_bucket(bias, -distance++) * heads + head];
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "sightline/mask.h"
@@ -15,7 +16,8 @@ class RelativeTable {
  public:
   static constexpr std::int64_t kMaxDistance = 1 << 16;
 
-  RelativeTable(const RelativeBias& bias, std::int64_t heads, std::int64_t head);
+  RelativeTable(const RelativeBias& bias, std::int64_t heads, std::int64_t head,
+                std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
   /// The numbers of distances `distance`, distance + 1, ... for up to kReach of them.
   const float* from(std::int64_t distance) const {
@@ -26,7 +28,7 @@ class RelativeTable {
   static constexpr std::int64_t kReach = 16;  // lanes of the widest vector
 
   std::int64_t farthest_;
-  std::vector<float> values_;  // of distances -farthest - kReach to farthest + kReach
+  std::pmr::vector<float> values_;  // of distances -farthest - kReach to farthest + kReach
 };
 
 }  // namespace sightline

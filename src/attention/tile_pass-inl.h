@@ -33,7 +33,7 @@ struct Streams {
   OffsetScores offsets;
   SegmentSums segments, bins;
 
-  Streams(const HeadSight& sight, TileWorkspace& work)
+  Streams(const HeadSight& sight, TileState& work)
       : chunk(state_in(work.state, work.lanes)),
         total(state_in(work.state_total, work.lanes)),
         out(work.out.data()),
@@ -58,20 +58,28 @@ class TilePass {
         positions_(head, tile, false),
         mine_(sight, workspace) {}
 
-  // All keys.
-  void run() {
+  // All keys of the problem, after those that a saved state has seen. `save` receives the state before it is finished.
+  void run(const TileState* resume = nullptr, TileState* save = nullptr) {
+    scores_.begin();
     begin();
+    if (resume != nullptr) work_.copy(*resume);
+    std::int64_t open = work_.open ? chunk_at(head_.key_position) : -1;  // not in the totals yet
     const BlockRange blocks = scores_.blocks();
-    for (std::int64_t number = blocks.begin; number < blocks.end;) {
-      const std::int64_t chunk_end = std::min((number / kChunkBlocks + 1) * kChunkBlocks, blocks.end);
-      begin_chunk();
-      for (; number < chunk_end; ++number) absorb(block_at(head_, number));
-      merge_chunk(mine_);
+    for (std::int64_t number = blocks.begin; number < blocks.end; ++number) {
+      if (const std::int64_t chunk = number / kChunkBlocks; chunk != open) {
+        if (open >= 0) merge_chunk(mine_);
+        begin_chunk();
+        open = chunk;
+      }
+      absorb(block_at(head_, number));
     }
+    if (save != nullptr) open = save_state(open, *save);
+    if (open >= 0) merge_chunk(mine_);
   }
 
   // One chunk, whose state stays in the workspace to be merged.
   void run_chunk(std::int64_t chunk) {
+    scores_.begin();
     begin();
     begin_chunk();
     const BlockRange blocks = scores_.blocks();
@@ -92,10 +100,45 @@ class TilePass {
     }
   }
 
+  // The keys of two saved states as one. What `other` saw becomes a chunk of its own.
+  void merge_states(const TileState& other, TileState& state) {
+    work_.copy(other);
+    if (work_.open) merge_chunk(mine_);
+    TileState& chunk = work_;
+    std::copy(chunk.state_total.begin(), chunk.state_total.end(), chunk.state.begin());
+    std::copy(chunk.out_total.begin(), chunk.out_total.end(), chunk.out.begin());
+    std::copy(chunk.segment_total.begin(), chunk.segment_total.end(), chunk.segment_sum.begin());
+    for (std::int32_t s = 0; s < sight_.segments; ++s) {
+      std::copy_n(mine_.chunk.m, lanes_, chunk.segment_reference.data() + static_cast<std::ptrdiff_t>(s) * lanes_);
+    }
+    const Streams into(sight_, state), theirs(sight_, work_);
+    if (state.open) merge_into(into, into, state);
+    merge_into(into, theirs, state);
+    if (into.top.k > 0) into.top.merge(lanes_, theirs.top);
+    into.offsets.merge(lanes_, theirs.offsets);
+    state.open = false;
+  }
+
  private:
   static constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
 
+  static std::int64_t chunk_at(std::int64_t position) { return position / kChunkKeys; }
+
+  // A chunk that the next keys belong to stays open. Returns the chunk that is still to be merged, or -1.
+  std::int64_t save_state(std::int64_t open, TileState& save) {
+    const std::int64_t end = head_.key_position + head_.keys;
+    if (open >= 0 && (open != chunk_at(end) || end % kChunkKeys == 0)) {
+      merge_chunk(mine_);
+      open = -1;
+    }
+    if (open < 0) begin_chunk();
+    work_.open = open >= 0;
+    save.copy(work_);
+    return open;
+  }
+
   void begin() {
+    work_.open = false;
     mine_.total.clear(lanes_);
     if (sight_.out) std::fill_n(work_.out_total.data(), head_.value_width * lanes_, 0.0f);
     mine_.top.begin(lanes_);
@@ -246,21 +289,23 @@ class TilePass {
     }
   }
 
-  // The total takes in a chunk of this or of another workspace.
-  void merge_chunk(const Streams& from) {
+  void merge_chunk(const Streams& from) { merge_into(mine_, from, work_); }
+
+  // The totals of `into`, whose buffers are `state`, take in a chunk of theirs or of another workspace.
+  void merge_into(const Streams& into, const Streams& from, TileState& state) {
     float* factor_total = work_.lane_array(TileWorkspace::kRescale);
     float* factor_chunk = work_.lane_array(TileWorkspace::kBlockSum);
-    merge_state(mine_.total, from.chunk, lanes_, factor_total, factor_chunk);
-    mine_.segments.merge_chunk(lanes_, from.segments, from.chunk.m, factor_total, factor_chunk);
-    mine_.bins.merge_chunk(lanes_, from.bins, from.chunk.m, factor_total, factor_chunk);
+    merge_state(into.total, from.chunk, lanes_, factor_total, factor_chunk);
+    into.segments.merge_chunk(lanes_, from.segments, from.chunk.m, factor_total, factor_chunk);
+    into.bins.merge_chunk(lanes_, from.bins, from.chunk.m, factor_total, factor_chunk);
     if (!sight_.out) return;
 #if HWY_TARGET != HWY_SCALAR
     if (scores_.few()) {
-      return merge_few_rows(work_.out_total.data(), from.out, head_.value_width, tile_.live_end, factor_total,
+      return merge_few_rows(state.out_total.data(), from.out, head_.value_width, tile_.live_end, factor_total,
                             factor_chunk);
     }
 #endif
-    merge_output(work_.out_total.data(), from.out, head_.value_width, lanes_, factor_total, factor_chunk);
+    merge_output(state.out_total.data(), from.out, head_.value_width, lanes_, factor_total, factor_chunk);
   }
 
   const HeadProblem& head_;

@@ -26,6 +26,7 @@ inline TileBlock block_at(const HeadProblem& head, std::int64_t number) {
   TileBlock block;
   block.position = number * kBlockKeys;
   block.first_key = block.position - head.key_position;
+  block.first_index = block.first_key + head.index_origin;
   block.begin = static_cast<int>(std::max<std::int64_t>(0, -block.first_key));
   block.end = static_cast<int>(std::min<std::int64_t>(kBlockKeys, head.keys - block.first_key));
   return block;
@@ -51,9 +52,12 @@ class TileScores {
         work_(work),
         few_(few_rows(head, tile)),
         mask_(head, tile, work.bias.data()),
-        terms_(head, tile, work.bias.data()) {
-    pack_queries(head, tile, few_, work);
-    if (few_) std::fill_n(work.scores.data(), kBlockKeys * tile.lanes, 0.0f);  // lanes without a row
+        terms_(head, tile, work.bias.data()) {}
+
+  // To be called before blocks are.
+  void begin() {
+    pack_queries(head_, tile_, few_, work_);
+    if (few_) std::fill_n(work_.scores.data(), kBlockKeys * tile_.lanes, 0.0f);  // lanes without a row
   }
 
   const TileMask& mask() const { return mask_; }

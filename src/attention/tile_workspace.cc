@@ -7,51 +7,90 @@
 namespace sightline {
 namespace {
 
-AlignedBuffer<float> rows_of(int lanes, std::int64_t rows) {
-  return AlignedBuffer<float>(static_cast<std::size_t>(rows * lanes));
+// Buffers of [rows, lanes].
+struct Lanes {
+  int lanes;
+  std::pmr::memory_resource* memory;
+
+  AlignedBuffer<float> operator()(std::int64_t rows) const {
+    return AlignedBuffer<float>(static_cast<std::size_t>(rows * lanes), memory);
+  }
+};
+
+AlignedBuffer<float> row_of(std::int64_t width, std::pmr::memory_resource* memory) {
+  return AlignedBuffer<float>(static_cast<std::size_t>(width), memory);
 }
 
-std::size_t widened(const RowSource& rows, std::int64_t width) {
-  return rows.in_place() ? 0 : static_cast<std::size_t>(kBlockKeys * width);
+AlignedBuffer<float> widened(const RowSource& rows, std::int64_t width, std::pmr::memory_resource* memory) {
+  return row_of(rows.in_place() ? 0 : kBlockKeys * width, memory);
+}
+
+template <class T>
+void copy_buffer(const AlignedBuffer<T>& from, AlignedBuffer<T>& to) {
+  std::copy(from.begin(), from.end(), to.begin());
 }
 
 }  // namespace
 
-TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight, const WorkspaceSize& size)
-    : lanes(size.lanes),
-      queries(rows_of(lanes, problem.width)),
-      out(rows_of(lanes, sight.out ? problem.value_width : 0)),
-      out_total(rows_of(lanes, sight.out ? problem.value_width : 0)),
-      scores(rows_of(lanes, kBlockKeys)),
-      bias(rows_of(lanes, problem.bias ? kBlockKeys : 0)),
-      kept(rows_of(lanes, problem.keep ? kBlockKeys : 0)),
-      measured(rows_of(lanes, sight.measures_values() ? kBlockKeys : 0)),
-      ranks(rows_of(lanes, sight.measures_values() && sight.top_k > 0 ? kBlockKeys : 0)),
-      query_row(static_cast<std::size_t>(problem.width)),
-      value_row(static_cast<std::size_t>(problem.value_width)),
-      widened_keys(widened(problem.k, problem.width)),
-      widened_values(widened(problem.v, problem.value_width)),
-      zeros(AlignedBuffer<float>::zeroed(std::max(problem.width, problem.value_width))),
-      state(rows_of(lanes, kStateArrays)),
-      state_total(rows_of(lanes, kStateArrays)),
-      lane_arrays(AlignedBuffer<float>::zeroed(kLaneArrays * kTileRows)),
-      topk_score(rows_of(lanes, top_capacity(sight.top_k))),
-      topk_rank(rows_of(lanes, sight.measures_values() ? top_capacity(sight.top_k) : 0)),
-      topk_index(static_cast<std::size_t>(top_capacity(sight.top_k)) * lanes),
-      offset_score(rows_of(lanes, static_cast<std::int64_t>(sight.offsets.size()))),
-      offset_length(rows_of(lanes, sight.measures_values() ? static_cast<std::int64_t>(sight.offsets.size()) : 0)),
-      segment_sum(rows_of(lanes, sight.segments)),
-      segment_reference(rows_of(lanes, sight.segments)),
-      segment_total(rows_of(lanes, sight.segments)),
-      bin_sum(rows_of(lanes, sight.overview_cols)),
-      bin_reference(rows_of(lanes, sight.overview_cols)),
-      bin_total(rows_of(lanes, sight.overview_cols)) {
-  if (sight.wants_mass()) {
-    mass_chains = AlignedBuffer<float>(static_cast<std::size_t>(size.chain_keys * kChains));
-    strip.weights = rows_of(lanes, size.strip_blocks * kBlockKeys);
-    strip.running_max = rows_of(lanes, size.strip_blocks);
-    strip.blocks.reserve(static_cast<std::size_t>(size.strip_blocks));
-  }
+TileState::TileState(const HeadProblem& problem, const HeadSight& sight, int max_lanes,
+                     std::pmr::memory_resource* memory)
+    : lanes(max_lanes) {
+  const Lanes rows{lanes, memory};
+  const bool measures = sight.measures_values();
+  const std::int64_t columns = sight.out ? problem.value_width : 0, capacity = top_capacity(sight.top_k),
+                     offsets = static_cast<std::int64_t>(sight.offsets.size());
+  state = rows(kStateArrays);
+  state_total = rows(kStateArrays);
+  out = rows(columns);
+  out_total = rows(columns);
+  topk_score = rows(capacity);
+  topk_rank = rows(measures ? capacity : 0);
+  topk_index = AlignedBuffer<std::int32_t>(static_cast<std::size_t>(capacity * lanes), memory);
+  offset_score = rows(offsets);
+  offset_length = rows(measures ? offsets : 0);
+  for (auto* sums : {&segment_sum, &segment_reference, &segment_total}) *sums = rows(sight.segments);
+  for (auto* sums : {&bin_sum, &bin_reference, &bin_total}) *sums = rows(sight.overview_cols);
+}
+
+void TileState::copy(const TileState& other) {
+  copy_buffer(other.state, state);
+  copy_buffer(other.state_total, state_total);
+  copy_buffer(other.out, out);
+  copy_buffer(other.out_total, out_total);
+  copy_buffer(other.topk_score, topk_score);
+  copy_buffer(other.topk_rank, topk_rank);
+  copy_buffer(other.topk_index, topk_index);
+  copy_buffer(other.offset_score, offset_score);
+  copy_buffer(other.offset_length, offset_length);
+  copy_buffer(other.segment_sum, segment_sum);
+  copy_buffer(other.segment_reference, segment_reference);
+  copy_buffer(other.segment_total, segment_total);
+  segments_seen = other.segments_seen;
+  open = other.open;
+}
+
+TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight, const WorkspaceSize& size,
+                             std::pmr::memory_resource* memory)
+    : TileState(problem, sight, size.lanes, memory), strip(memory) {
+  const Lanes rows{lanes, memory};
+  const bool measures = sight.measures_values();
+  queries = rows(problem.width);
+  scores = rows(kBlockKeys);
+  bias = rows(problem.bias ? kBlockKeys : 0);
+  kept = rows(problem.keep ? kBlockKeys : 0);
+  measured = rows(measures ? kBlockKeys : 0);
+  ranks = rows(measures && sight.top_k > 0 ? kBlockKeys : 0);
+  query_row = row_of(problem.width, memory);
+  value_row = row_of(problem.value_width, memory);
+  widened_keys = widened(problem.k, problem.width, memory);
+  widened_values = widened(problem.v, problem.value_width, memory);
+  zeros = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(std::max(problem.width, problem.value_width)), memory);
+  lane_arrays = AlignedBuffer<float>::zeroed(kLaneArrays * kTileRows, memory);
+  if (!sight.wants_mass()) return;
+  mass_chains = row_of(size.chain_keys * kChains, memory);
+  strip.weights = rows(size.strip_blocks * kBlockKeys);
+  strip.running_max = rows(size.strip_blocks);
+  strip.blocks.reserve(static_cast<std::size_t>(size.strip_blocks));
 }
 
 }  // namespace sightline

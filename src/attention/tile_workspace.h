@@ -2,6 +2,7 @@
 #define SIGHTLINE_ATTENTION_TILE_WORKSPACE_H_
 
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "src/attention/head_problem.h"
@@ -14,9 +15,11 @@ namespace sightline {
 /// Weights of all blocks of a tile of rows, kept until the rows' state is final: what key mass needs. O(keys) memory,
 /// which a worker holds once. A block's weights are relative to the running max that it left.
 struct WeightStrip {
-  AlignedBuffer<float> weights;      // [blocks, kBlockKeys, lanes]; of stacked rows [blocks, rows, kBlockKeys]
-  AlignedBuffer<float> running_max;  // [blocks, lanes]
-  std::vector<TileBlock> blocks;     // those with a visible key, ascending
+  explicit WeightStrip(std::pmr::memory_resource* memory) : blocks(memory) {}
+
+  AlignedBuffer<float> weights;        // [blocks, kBlockKeys, lanes]; of stacked rows [blocks, rows, kBlockKeys]
+  AlignedBuffer<float> running_max;    // [blocks, lanes]
+  std::pmr::vector<TileBlock> blocks;  // those with a visible key, ascending
 };
 
 /// What a workspace must have room for, beyond what a problem says.
@@ -26,40 +29,52 @@ struct WorkspaceSize {
   std::int64_t chain_keys = 0;    // of heads whose few rows meet in key mass
 };
 
-/// Buffers of one worker, for tiles of any head of a problem. [.., lanes] arrays have the
-/// tile's lanes as stride.
-class TileWorkspace {
+/// What streams over the keys of a tile of rows: of the chunk at work, and of all chunks before it. [.., lanes] arrays
+/// have the tile's lanes as stride. It can be kept, to resume from.
+class TileState {
  public:
-  /// For `problem` and what `sight` asks for; all heads of one call are alike in that.
-  TileWorkspace(const HeadProblem& problem, const HeadSight& sight, const WorkspaceSize& size);
+  TileState(const HeadProblem& problem, const HeadSight& sight, int lanes, std::pmr::memory_resource* memory);
 
   static constexpr int kStateArrays = 5;  // m, l, e, position, distance
 
-  const int lanes;                            // of the largest tile
-  AlignedBuffer<float> queries;               // [width, lanes]; of few rows [rows, width]
-  AlignedBuffer<float> out;                   // [value width, lanes] of the chunk; of few rows [rows, value width]
-  AlignedBuffer<float> out_total;             // likewise
-  AlignedBuffer<float> scores;                // [kBlockKeys, lanes]
-  AlignedBuffer<float> bias;                  // [kBlockKeys, lanes]
-  AlignedBuffer<float> kept;                  // [kBlockKeys, lanes] weights that dropout keeps
-  AlignedBuffer<float> measured;              // [kBlockKeys, lanes] weights times the lengths of values
-  AlignedBuffer<float> ranks;                 // [kBlockKeys, lanes] scores that rank by the same
-  AlignedBuffer<float> query_row, value_row;  // [width], [value width]
-  AlignedBuffer<float> widened_keys, widened_values;  // [kBlockKeys, width] where rows are not read in place
-  AlignedBuffer<float> zeros;                         // [max(width, value width)], the row of slots that hold no key
-  AlignedBuffer<float> state, state_total;            // [kStateArrays, kTileRows]
-  AlignedBuffer<float> lane_arrays;                   // [kLaneArrays, kTileRows]
-  AlignedBuffer<float> topk_score;                    // [top_capacity(k), lanes]
-  AlignedBuffer<float> topk_rank;                     // [top_capacity(k), lanes] where scores alone do not rank
-  AlignedBuffer<std::int32_t> topk_index;             // [top_capacity(k), lanes]
-  AlignedBuffer<float> offset_score, offset_length;   // [offsets, lanes]
+  /// Takes the numbers of a state of the same sizes.
+  void copy(const TileState& other);
+
+  const int lanes;                                   // of the largest tile
+  AlignedBuffer<float> state, state_total;           // [kStateArrays, lanes]
+  AlignedBuffer<float> out, out_total;               // [value width, lanes]; of few rows [rows, value width]
+  AlignedBuffer<float> topk_score;                   // [top_capacity(k), lanes]
+  AlignedBuffer<float> topk_rank;                    // [top_capacity(k), lanes] where scores alone do not rank
+  AlignedBuffer<std::int32_t> topk_index;            // [top_capacity(k), lanes]
+  AlignedBuffer<float> offset_score, offset_length;  // [offsets, lanes]
   AlignedBuffer<float> segment_sum, segment_reference, segment_total;  // [segments, lanes]
   AlignedBuffer<float> bin_sum, bin_reference, bin_total;              // [column bins, lanes]
   std::int32_t segments_seen = 0, bins_seen = 0;                       // the rest of the totals is 0
+  bool open = false;                                                   // the chunk is not in the totals yet
+};
+
+/// Buffers of one worker, for tiles of any head of a problem.
+class TileWorkspace : public TileState {
+ public:
+  /// For `problem` and what `sight` asks for; all heads of one call are alike in that.
+  TileWorkspace(const HeadProblem& problem, const HeadSight& sight, const WorkspaceSize& size,
+                std::pmr::memory_resource* memory);
+
+  AlignedBuffer<float> queries;                       // [width, lanes]; of few rows [rows, width]
+  AlignedBuffer<float> scores;                        // [kBlockKeys, lanes]
+  AlignedBuffer<float> bias;                          // [kBlockKeys, lanes]
+  AlignedBuffer<float> kept;                          // [kBlockKeys, lanes] weights that dropout keeps
+  AlignedBuffer<float> measured;                      // [kBlockKeys, lanes] weights times the lengths of values
+  AlignedBuffer<float> ranks;                         // [kBlockKeys, lanes] scores that rank by the same
+  AlignedBuffer<float> query_row, value_row;          // [width], [value width]
+  AlignedBuffer<float> widened_keys, widened_values;  // [kBlockKeys, width] where rows are not read in place
+  AlignedBuffer<float> zeros;                         // [max(width, value width)], the row of slots that hold no key
+  AlignedBuffer<float> lane_arrays;                   // [kLaneArrays, kTileRows]
   WeightStrip strip;
   AlignedBuffer<float> mass_chains;  // [kChains, chain_keys]
 
   enum LaneArray { kBlockMax, kRescale, kBlockSum, kFinalMax, kFinalSum, kInverse, kNorm, kLaneArrays };
+
   /// Weights and running max of the strip's block number `index`.
   float* strip_weights(std::size_t index) { return strip.weights.data() + index * kBlockKeys * lanes; }
   float* strip_max(std::size_t index) { return strip.running_max.data() + index * lanes; }

@@ -7,7 +7,8 @@
 
 namespace sightline {
 
-Tree::Tree(std::span<const std::int32_t> parents) {
+Tree::Tree(std::span<const std::int32_t> parents, std::pmr::memory_resource* memory)
+    : depth_(memory), ancestors_(memory) {
   const auto nodes = static_cast<std::int64_t>(parents.size());
   if (nodes > kMaxNodes) throw BadArgument("a tree has at most 4096 nodes, not " + std::to_string(nodes));
   words_ = (nodes + 63) / 64;

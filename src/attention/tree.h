@@ -2,6 +2,7 @@
 #define SIGHTLINE_ATTENTION_TREE_H_
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -13,7 +14,8 @@ class Tree {
   static constexpr std::int64_t kMaxNodes = 4096;  // ancestors take a bit a pair: 2 MiB
 
   /// parents: each below its node, or -1. Throws BadArgument.
-  explicit Tree(std::span<const std::int32_t> parents);
+  explicit Tree(std::span<const std::int32_t> parents,
+                std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
   std::int64_t depth(std::int64_t node) const { return depth_[node]; }
   std::int64_t max_depth() const { return max_depth_; }
@@ -24,8 +26,8 @@ class Tree {
 
  private:
   std::int64_t words_ = 0, max_depth_ = 0;
-  std::vector<std::int64_t> depth_;
-  std::vector<std::uint64_t> ancestors_;  // [nodes, words_]
+  std::pmr::vector<std::int64_t> depth_;
+  std::pmr::vector<std::uint64_t> ancestors_;  // [nodes, words_]
 };
 
 }  // namespace sightline

@@ -1,11 +1,16 @@
 #ifndef SIGHTLINE_CACHE_TESTING_H_
 #define SIGHTLINE_CACHE_TESTING_H_
 
+#include <gtest/gtest.h>
+
+#include <array>
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "sightline/error.h"
 #include "sightline/kv_cache.h"
 #include "src/tensor/packed.h"
 
@@ -19,6 +24,40 @@ struct Tokens {
   TensorView k() const { return dense_view(keys.data(), key_shape); }
   TensorView v() const { return dense_view(values.data(), value_shape); }
 };
+
+/// Row [b, head, token] of keys or values.
+inline std::vector<float> row_of(const std::vector<float>& values, const std::array<std::int64_t, 4>& shape,
+                                 std::int64_t b, std::int64_t head, std::int64_t token) {
+  const auto begin = values.begin() + ((b * shape[1] + head) * shape[2] + token) * shape[3];
+  return {begin, begin + shape[3]};
+}
+
+/// 8 pages of 16 tokens for up to 4 sequences, keys and values of different widths.
+inline KvCacheOptions small_options() {
+  KvCacheOptions options;
+  options.kv_heads = 2;
+  options.key_width = 3;
+  options.value_width = 5;
+  options.page_size = 16;
+  options.page_count = 8;
+  options.max_sequences = 4;
+  return options;
+}
+
+/// What a call that must throw Error says.
+template <class Error, class Call>
+std::string message_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+#define EXPECT_MESSAGE(Error, call, part) \
+  EXPECT_NE(message_of<Error>([&] { call; }).find(part), std::string::npos) << message_of<Error>([&] { call; })
 
 /// Normally distributed tokens for a cache of these options.
 inline Tokens random_tokens(const KvCacheOptions& o, std::int64_t batch, std::int64_t count, std::mt19937_64& random) {

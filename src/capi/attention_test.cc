@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sightline/sightline.h"
+#include "sightline/version.h"
 
 namespace sightline {
 namespace {
@@ -196,6 +197,7 @@ TEST_F(AttentionOfC, WritesNothingThatWasNotAskedFor) {
 }
 
 TEST(VersionOfC, IsThatOfTheCppInterface) {
+  EXPECT_STREQ(sightline_version(), SIGHTLINE_VERSION);
   EXPECT_EQ(sightline_arithmetic_version(), kArithmeticVersion);
   ASSERT_NE(sightline_simd_target(), nullptr);
   EXPECT_EQ(sightline_simd_target(), simd_target());

@@ -1,63 +1,10 @@
 /* The C interface as a C program uses it. Expected values are worked out by hand: keys that are logarithms of 1, 2 and
  * 5 give the weights 1/8, 2/8 and 5/8. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "sightline/sightline.h"
-
-static int failures = 0;
-
-static void check(int holds, const char* what) {
-  if (holds) return;
-  fprintf(stderr, "failed: %s\n", what);
-  ++failures;
-}
-
-static void check_near(float got, double expected, const char* what) {
-  if (fabs(got - expected) <= 2e-6 * fmax(1.0, fabs(expected))) return;
-  fprintf(stderr, "failed: %s is %.9g, not %.9g\n", what, got, expected);
-  ++failures;
-}
-
-/* One head of scalars: [1, 1, length, 1]. */
-static sightline_tensor scalars(const float* data, int64_t length) {
-  sightline_tensor tensor = {data, SIGHTLINE_F32, {1, 1, length, 1}, {length, length, 1, 1}};
-  return tensor;
-}
-
-typedef struct Example {
-  float q[1], k[3], v[3], out[1];
-  sightline_attention_args args;
-} Example;
-
-static void set_up(Example* e) {
-  memset(e, 0, sizeof *e);
-  e->q[0] = 1;
-  e->k[1] = logf(2);
-  e->k[2] = logf(5);
-  e->v[0] = 8;
-  e->v[1] = 16;
-  e->args.struct_size = sizeof e->args;
-  e->args.q = scalars(e->q, 1);
-  e->args.k = scalars(e->k, 3);
-  e->args.v = scalars(e->v, 3);
-  e->args.out.data = e->out;
-  memcpy(e->args.out.shape, e->args.q.shape, sizeof e->args.out.shape);
-  memcpy(e->args.out.strides, e->args.q.strides, sizeof e->args.out.strides);
-  e->args.threads = 1;
-}
-
-static int run(const Example* e) { return sightline_attention(&e->args, NULL, 0); }
-
-/* Calls, and looks for a status and for part of its message. */
-static void check_refused(const sightline_attention_args* args, const char* part) {
-  char message[200] = "untouched";
-  check(sightline_attention(args, message, sizeof message) == SIGHTLINE_BAD_ARGUMENT, part);
-  if (strstr(message, part) != NULL) return;
-  fprintf(stderr, "failed: \"%s\" does not say \"%s\"\n", message, part);
-  ++failures;
-}
+#include "src/capi/testing.h"
 
 static void test_output(void) {
   Example e;
@@ -212,13 +159,16 @@ static void test_sizes(void) {
 }
 
 static void test_refusals(void) {
+  const sightline_edge_cut cut = {-1, NULL, 0, NULL, 1, NULL, 0};
   Example e;
   check_refused(NULL, "args is null");
   set_up(&e);
   e.args.k.data = NULL;
   check_refused(&e.args, "k has no data");
   set_up(&e);
-  e.args.q.dtype = 7;
+  e.args.q.dtype = 6;
+  check_refused(&e.args, "dtype");
+  e.args.q.dtype = -1;
   check_refused(&e.args, "dtype");
   set_up(&e);
   e.args.q.dtype = SIGHTLINE_BOOL;
@@ -245,11 +195,82 @@ static void test_refusals(void) {
   e.args.segment_key_count = 3;
   check_refused(&e.args, "segment_of_key is null");
   set_up(&e);
+  e.args.measure = 2;
+  check_refused(&e.args, "measure");
+  set_up(&e);
+  e.args.cut_count = 1;
+  check_refused(&e.args, "cuts is null");
+  e.args.cuts = &cut;
+  check_refused(&e.args, "rows of a cut is null");
+  set_up(&e);
+  e.args.block_mask.block_count = 1;
+  check_refused(&e.args, "blocks of block_mask is null");
+  set_up(&e);
+  e.args.block_mask.row_begin_count = -1;
+  check_refused(&e.args, "row_begin of block_mask is null or its count negative");
+  set_up(&e);
+  e.args.cu_seqlen_count = 2;
+  check_refused(&e.args, "cu_seqlens_q is null");
+  set_up(&e);
+  e.args.tree_parent_count = 1;
+  check_refused(&e.args, "tree_parents is null");
+  set_up(&e);
+  e.args.relative_bias.table = e.k;
+  e.args.relative_bias.buckets = INT64_MAX;
+  e.args.q.shape[1] = 2;
+  check_refused(&e.args, "relative_bias.buckets");
+  set_up(&e);
   e.args.top_k = (int64_t)1 << 32 | 2;
   check_refused(&e.args, "top_k");
   set_up(&e);
   e.args.segments = (int64_t)1 << 32 | 2;
   check_refused(&e.args, "segments");
+}
+
+static void check_tile(const Example* e, const sightline_tile_range* range, int64_t stage, double first,
+                       double second) {
+  float tile[2] = {-7, -7};
+  check(sightline_tile(&e->args, range, stage, tile, NULL, 0) == SIGHTLINE_OK, "a tile of the map");
+  check_near(tile[0], first, "the tile's first number");
+  check_near(tile[1], second, "the tile's second number");
+}
+
+static void test_tiles(void) {
+  const sightline_tile_range keys_1_and_2 = {0, 0, 0, 1, 1, 3}, outside = {0, 0, 0, 1, 1, 4};
+  const sightline_sequence at_second_key = {-1, 0, 1, 1};
+  float row_max, row_sum, tile[2];
+  char message[100];
+  Example e;
+  set_up(&e);
+  check_tile(&e, &keys_1_and_2, SIGHTLINE_RAW, log(2), log(5));
+  check_tile(&e, &keys_1_and_2, SIGHTLINE_CAPPED, log(2), log(5));
+  e.args.row_max = &row_max;
+  e.args.row_sum = &row_sum;
+  check(run(&e) == SIGHTLINE_OK, "the row state");
+  check_tile(&e, &keys_1_and_2, SIGHTLINE_WEIGHTS, 2 / 8.0, 5 / 8.0);
+  e.args.causal = 1;
+  e.args.sequences = &at_second_key;
+  e.args.sequence_count = 1;
+  check_tile(&e, &keys_1_and_2, SIGHTLINE_BIASED, log(2), -INFINITY);
+
+  e.args.row_max = NULL;
+  check(sightline_tile(&e.args, &keys_1_and_2, SIGHTLINE_WEIGHTS, tile, message, sizeof message) ==
+                SIGHTLINE_BAD_ARGUMENT &&
+            strstr(message, "row state") != NULL,
+        "weights without a row state");
+  check(sightline_tile(&e.args, &outside, SIGHTLINE_RAW, tile, message, sizeof message) == SIGHTLINE_BAD_ARGUMENT &&
+            strstr(message, "outside the map") != NULL,
+        "a tile outside the map");
+  check(sightline_tile(&e.args, &keys_1_and_2, 4, tile, message, sizeof message) == SIGHTLINE_BAD_ARGUMENT &&
+            strstr(message, "stage") != NULL,
+        "a stage that is none");
+  check(sightline_tile(&e.args, NULL, SIGHTLINE_RAW, tile, message, sizeof message) == SIGHTLINE_BAD_ARGUMENT &&
+            strstr(message, "range") != NULL,
+        "no range");
+  check(
+      sightline_tile(&e.args, &keys_1_and_2, SIGHTLINE_RAW, NULL, message, sizeof message) == SIGHTLINE_BAD_ARGUMENT &&
+          strstr(message, "out is null") != NULL,
+      "nowhere to write to");
 }
 
 static void test_message_is_cut(void) {
@@ -268,6 +289,7 @@ int main(void) {
   test_mass_rows();
   test_sizes();
   test_refusals();
+  test_tiles();
   test_message_is_cut();
-  return failures == 0 ? 0 : 1;
+  return failures() == 0 ? 0 : 1;
 }

@@ -80,17 +80,25 @@ void run_on(int workers, const std::function<void()>& work) {
 
 }  // namespace
 
-int resolve_threads(int threads) { return threads > 0 ? threads : usable_processors(); }
+int Workers::count() const {
+  if (executor != nullptr) return std::max(1, executor->concurrency());
+  return threads > 0 ? threads : usable_processors();
+}
 
-void parallel_for(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body) {
+void parallel_for(std::int64_t count, Workers workers, const std::function<void(std::int64_t)>& body) {
   if (count <= 0) return;
   Queue queue(count, body);
+  if (workers.executor != nullptr) {
+    const int bodies = static_cast<int>(std::min<std::int64_t>(workers.count(), count));
+    workers.executor->run(bodies, [&] { queue.drain(); });
+    queue.drain();  // what an executor that called fewer bodies left
+    return queue.rethrow();
+  }
   // No more than oneTBB has workers for, as many as there are processors unless the program says otherwise: it would
   // complain on stderr.
   const std::size_t limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-  const auto most = static_cast<std::int64_t>(std::min<std::size_t>(resolve_threads(threads), limit));
-  const int workers = static_cast<int>(std::min(most, count));
-  run_on(workers, [&] { queue.drain(); });
+  const auto most = static_cast<std::int64_t>(std::min<std::size_t>(workers.count(), limit));
+  run_on(static_cast<int>(std::min(most, count)), [&] { queue.drain(); });
   queue.rethrow();
 }
 

@@ -4,17 +4,29 @@
 #include <cstdint>
 #include <functional>
 
+#include "sightline/execution.h"
+
 namespace sightline::cpu {
 
-/// Threads that a request of `threads` means (0: one a processor of this process's affinity).
-int resolve_threads(int threads);
+/// Where the pieces of a call run: on so many threads (0: one a processor of this process's affinity), or on the
+/// caller's.
+struct Workers {
+  int threads = 0;
+  Executor* executor = nullptr;
 
-/// Calls body(i) for each i in [0, count), each exactly once, on up to `threads` threads, and returns when all are
+  Workers(int count) : threads(count) {}  // NOLINT(google-explicit-constructor): most callers have a number
+  Workers(int count, Executor* callers) : threads(count), executor(callers) {}
+
+  /// How many pieces may run at once.
+  int count() const;
+};
+
+/// Calls body(i) for each i in [0, count), each exactly once, on up to so many threads, and returns when all are
 /// done. Indexes are handed out ascending: when body(i) starts, body(i - 1) has started. Each body runs with
 /// round-to-nearest and denormals honoured whatever the caller's floating-point state, which is restored. The first
 /// exception is rethrown once after all started bodies ended; bodies not yet started are then skipped. The one place
-/// where threads come from (oneTBB).
-void parallel_for(std::int64_t count, int threads, const std::function<void(std::int64_t)>& body);
+/// where threads come from (oneTBB, or the caller).
+void parallel_for(std::int64_t count, Workers workers, const std::function<void(std::int64_t)>& body);
 
 }  // namespace sightline::cpu
 

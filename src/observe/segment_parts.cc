@@ -4,8 +4,9 @@
 
 namespace sightline {
 
-SegmentParts::SegmentParts(std::span<const std::int32_t> segment_of_key, std::int64_t key_position)
-    : first_block_(key_position / kBlockKeys) {
+SegmentParts::SegmentParts(std::span<const std::int32_t> segment_of_key, std::int64_t key_position,
+                           std::pmr::memory_resource* memory)
+    : first_block_(key_position / kBlockKeys), parts_(memory), begin_(memory) {
   begin_.push_back(0);
   const auto keys = static_cast<std::int64_t>(segment_of_key.size());
   for (std::int64_t key = 0; key < keys; ++key) {
@@ -21,8 +22,8 @@ SegmentParts::SegmentParts(std::span<const std::int32_t> segment_of_key, std::in
   begin_.push_back(parts_.size());
 }
 
-std::vector<std::int32_t> column_bins(std::int64_t keys, std::int64_t bins) {
-  std::vector<std::int32_t> bin_of_key(static_cast<std::size_t>(keys));
+std::pmr::vector<std::int32_t> column_bins(std::int64_t keys, std::int64_t bins, std::pmr::memory_resource* memory) {
+  std::pmr::vector<std::int32_t> bin_of_key(static_cast<std::size_t>(keys), memory);
   for (std::int64_t key = 0; key < keys; ++key) {
     bin_of_key[key] = static_cast<std::int32_t>(((key + 1) * bins - 1) / keys);
   }

@@ -2,6 +2,7 @@
 #define SIGHTLINE_OBSERVE_SEGMENT_PARTS_H_
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -18,9 +19,9 @@ struct SegmentPart {
 /// A partition of a sequence's keys, cut at the blocks: the same for all rows and heads, so it is made once.
 class SegmentParts {
  public:
-  SegmentParts() = default;
   /// segment_of_key: [keys], -1 for none; key 0 stands at key_position.
-  SegmentParts(std::span<const std::int32_t> segment_of_key, std::int64_t key_position);
+  SegmentParts(std::span<const std::int32_t> segment_of_key, std::int64_t key_position,
+               std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
   /// The parts in the block that stands at `position`, by first slot.
   std::span<const SegmentPart> at(std::int64_t position) const {
@@ -30,12 +31,13 @@ class SegmentParts {
 
  private:
   std::int64_t first_block_ = 0;
-  std::vector<SegmentPart> parts_;
-  std::vector<std::size_t> begin_;  // [blocks + 1] into parts_
+  std::pmr::vector<SegmentPart> parts_;
+  std::pmr::vector<std::size_t> begin_;  // [blocks + 1] into parts_
 };
 
 /// Column bin of each of `keys` keys: bin b begins at floor(b * keys / bins).
-std::vector<std::int32_t> column_bins(std::int64_t keys, std::int64_t bins);
+std::pmr::vector<std::int32_t> column_bins(std::int64_t keys, std::int64_t bins,
+                                           std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
 }  // namespace sightline
 

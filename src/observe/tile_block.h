@@ -40,6 +40,7 @@ struct TileRows {
 /// One block of keys as a tile of rows sees it. Slot s is key first_key + s of the tensor and stands at position + s.
 struct TileBlock {
   std::int64_t first_key = 0;      // may be negative where the tensor begins within the block
+  std::int64_t first_index = 0;    // as first_key, but as keys are reported: of a resumed pass, from the first pass's
   std::int64_t position = 0;       // a multiple of kBlockKeys
   int begin = 0, end = 0;          // slots that hold keys
   const float* scores = nullptr;   // [kBlockKeys, lanes] after bias and mask, -inf where hidden

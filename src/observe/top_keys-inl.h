@@ -71,7 +71,7 @@ struct TopKeys {
       const int slot = __builtin_ctzll(left);
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(slot) * lanes + lane;
       candidate = {load(ranks + at), load(block.scores + at),
-                   hn::Set(kI32, static_cast<std::int32_t>(block.first_key + slot))};
+                   hn::Set(kI32, static_cast<std::int32_t>(block.first_index + slot))};
       left &= left - 1;
       return true;
     }

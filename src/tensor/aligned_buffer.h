@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <memory_resource>
 #include <new>
 #include <span>
 #include <string>
@@ -29,10 +30,12 @@ class AlignedBuffer {
 
  public:
   AlignedBuffer() = default;
-  explicit AlignedBuffer(std::size_t size) : data_(allocate(size)), size_(size) {}
+  /// memory: where it comes from and goes back to; it must outlive the buffer.
+  explicit AlignedBuffer(std::size_t size, std::pmr::memory_resource* memory = std::pmr::new_delete_resource())
+      : data_(allocate(size, memory), Free{memory, size}), size_(size) {}
 
-  static AlignedBuffer zeroed(std::size_t size) {
-    AlignedBuffer buffer(size);
+  static AlignedBuffer zeroed(std::size_t size, std::pmr::memory_resource* memory = std::pmr::new_delete_resource()) {
+    AlignedBuffer buffer(size, memory);
     if (size > 0) std::memset(static_cast<void*>(buffer.data()), 0, size * sizeof(T));
     return buffer;
   }
@@ -61,21 +64,23 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(T* data) const { ::operator delete (data, std::align_val_t{kBufferAlignment}); }
+    std::pmr::memory_resource* memory = nullptr;
+    std::size_t size = 0;
+    void operator()(T* data) const { memory->deallocate(data, size * sizeof(T), kBufferAlignment); }
   };
 
-  static T* allocate(std::size_t size) {
+  static T* allocate(std::size_t size, std::pmr::memory_resource* memory) {
     if (size == 0) return nullptr;
     constexpr std::size_t kMaxBytes = std::numeric_limits<std::ptrdiff_t>::max();
     if (size > kMaxBytes / sizeof(T)) {
       throw OutOfMemory("a buffer of " + std::to_string(size) + " elements of " + std::to_string(sizeof(T)) +
                         " bytes is larger than any address space");
     }
-    void* data = ::operator new (size * sizeof(T), std::align_val_t{kBufferAlignment}, std::nothrow);
-    if (data == nullptr) {
+    try {
+      return static_cast<T*>(memory->allocate(size * sizeof(T), kBufferAlignment));
+    } catch (const std::bad_alloc&) {
       throw OutOfMemory("no memory for a buffer of " + std::to_string(size * sizeof(T)) + " bytes");
     }
-    return static_cast<T*>(data);
   }
 
   std::unique_ptr<T, Free> data_;

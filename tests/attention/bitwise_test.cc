@@ -233,6 +233,7 @@ TEST(AttentionBitwise, WithOrWithoutObservations) {
     see.mass_decay = drawn.observations.mass_decay;
     std::fill(some.mass_sums.begin(), some.mass_sums.end(), 0.0f);
     if (drawn.observations.running) see.mass_sums = some.mass_sums.data();
+    see.mass_sums_keys = recipe.keys;
     attention(problem, {}, see, {2});
     expect_same(some.difference(all));
   });

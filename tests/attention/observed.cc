@@ -63,6 +63,7 @@ Observed::Observed(const AttentionProblem& problem, const ObservationRecipe& rec
   row_weights.assign(planes * recipe.rows.size() * problem.k.shape[2], kUnwritten);
   if (recipe.sinks) sink_weight.assign(rows, kUnwritten);
   if (recipe.sinks) entropy_with_sink.assign(rows, kUnwritten);
+  mass_sums_keys_ = problem.k.shape[2];
   if (recipe.running) mass_sums.assign(key_mass.size() * kMassChains, 0);
 }
 
@@ -99,6 +100,7 @@ Observations Observed::request(const ObservationRecipe& recipe) {
   if (recipe.sinks) see.sink_weight = sink_weight.data();
   if (recipe.sinks) see.entropy_with_sink = entropy_with_sink.data();
   if (recipe.running) see.mass_sums = mass_sums.data();
+  see.mass_sums_keys = mass_sums_keys_;
   see.mass_decay = recipe.mass_decay;
   return see;
 }

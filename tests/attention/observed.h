@@ -53,6 +53,9 @@ struct Observed {
   std::vector<float> topk_weight, offset_mass, key_mass, segment_mass, overview, row_weights;
   std::vector<float> sink_weight, entropy_with_sink;  // empty unless asked for
   std::vector<float> mass_sums;                       // empty unless asked for
+
+ private:
+  std::int64_t mass_sums_keys_ = 0;
 };
 
 bool same_bits(float a, float b);

@@ -229,10 +229,11 @@ Slice block_of(const Array& map, const Sequence& rows, const Sequence& keys) {
 // What a call over packed sequences says of one of them.
 AttentionValues values_of(const AttentionValues& all, const Sequence& sequence) {
   const auto rows = [&](const Array& array) {
+    if (array.shape.empty()) return array;
     Slice slice = all_of(array.shape);
     slice.offset = sequence.q_begin * slice.strides[2];
     slice.shape[2] = sequence.queries;
-    return array.shape.empty() ? array : take(array, slice);
+    return take(array, slice);
   };
   const Slice columns{
       sequence.k_begin, {1, all.column_mass.shape[1], sequence.keys}, all_of(all.column_mass.shape).strides};

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what no compiler checks: the order of the layers, the length of files and functions, unfinished work.
+"""Checks what no compiler checks: the order of the layers, the length of files and functions, ends of the process in
+library code, unfinished work.
 
     tools/dev/check_sources.py [ROOT]
 
@@ -32,11 +33,13 @@ TOP = "tests"
 
 MAX_LINES = 500
 MAX_FUNCTION_LINES = 80
-SUFFIXES = {".cc", ".h", ".py", ".sh", ".cmake"}
-NAMES = {"sightline", "run", "long", "CMakeLists.txt"}
+SUFFIXES = {".c", ".cc", ".h", ".py", ".sh", ".cmake"}
+NAMES = {"sightline", "run", "long", "CMakeLists.txt", "Makefile"}
 # Spelt in two parts, so that this file passes its own check.
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
+# How library code would end the process; a method may have such a name. Tests may assert.
+ENDING = re.compile(r"(?<![\w.>:])(?<!void )((std)?(::)?(terminate|abort|_exit|_Exit|(quick_)?exit)|assert)\s*\(")
 # What may hold a brace that is none: directives, raw and plain strings, characters, comments.
 NOT_CODE = re.compile(
     r"""(?m:^[ \t]*\#(?:\\\n|[^\n])*)"""
@@ -50,7 +53,7 @@ NO_FUNCTION = re.compile(r"^\s*(template\s*<.*>\s*)?(namespace|class|struct|unio
 
 def folders(root):
     """Where sources are looked for: the project's own folders, so that build directories do not count."""
-    tops = {layer.split("/")[0] for layer in LAYERS} | set(PROGRAMS) | {TOP, "cmake", ".ci"}
+    tops = {layer.split("/")[0] for layer in LAYERS} | set(PROGRAMS) | {TOP, "cmake", ".ci", "examples", "packaging"}
     return [root / top for top in sorted(tops) if (root / top).is_dir()]
 
 
@@ -65,6 +68,10 @@ def layer_of(name):
         if name.startswith(layer + "/"):
             return layer
     return None
+
+
+def in_library(name):
+    return layer_of(name) in LAYERS and not name.endswith(("_test.cc", "_test.c", "testing.c", "testing.h"))
 
 
 def may_include(user, used):
@@ -119,7 +126,7 @@ def python_functions(text):
             yield node.lineno, node.end_lineno
 
 
-FUNCTIONS = {".cc": cpp_functions, ".h": cpp_functions, ".py": python_functions}
+FUNCTIONS = {".c": cpp_functions, ".cc": cpp_functions, ".h": cpp_functions, ".py": python_functions}
 
 
 def function_breaches(path, text):
@@ -138,9 +145,12 @@ def breaches(root, path):
         yield name, number, message
     for number, line in enumerate(lines, 1):
         unfinished = UNFINISHED.search(line)
+        ending = ENDING.search(line) if in_library(name) else None
+        if ending:
+            yield name, number, f"calls {ending.group(1)}: the library throws"
         if unfinished:
             yield name, number, f"says {unfinished.group()}"
-        include = INCLUDE.match(line) if path.suffix in {".cc", ".h"} else None
+        include = INCLUDE.match(line) if path.suffix in {".c", ".cc", ".h"} else None
         breach = include_breach(root, name, include.group(1)) if include else None
         if breach:
             yield name, number, breach

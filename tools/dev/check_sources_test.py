@@ -100,6 +100,13 @@ class CheckSources(unittest.TestCase):
         code = f"namespace a {{\nconstexpr int kTable[] = {{\n{lines}}};\nenum class B {{\n{lines}}};\n}}\n"
         self.assertEqual(check(CLEAN | {"src/cpu/table.cc": code}), (0, []))
 
+    def test_end_of_the_process_in_the_library(self):
+        for name in ("std::terminate", "abort", "std::exit", "::_exit", "quick_exit", "assert"):
+            statement = f"void f() {{ {name}(); }}\n"
+            self.assert_one_breach("src/cpu/end.cc", statement, f"src/cpu/end.cc:1: calls {name}: the library throws")
+            self.assertEqual(check(CLEAN | {"cli/end.cc": statement, "src/cpu/end_test.cc": statement}), (0, []))
+        self.assertEqual(check(CLEAN | {"src/cpu/end.cc": "static_assert(true);\nset_exit(1);\nvoid abort() { a.abort(), T::exit(); }\n"}), (0, []))
+
     def test_unfinished_work(self):
         word = "TO" + "DO"
         self.assert_one_breach("cli/draw.h", f"// {word}: more\n", f"cli/draw.h:1: says {word}")

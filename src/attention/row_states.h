@@ -1,0 +1,47 @@
+#ifndef SIGHTLINE_ATTENTION_ROW_STATES_H_
+#define SIGHTLINE_ATTENTION_ROW_STATES_H_
+
+#include <string>
+#include <vector>
+
+#include "sightline/state.h"
+#include "src/attention/head_tasks.h"
+#include "src/attention/tile_workspace.h"
+
+namespace sightline {
+
+/// The states of all tiles of rows, and what they are states of.
+struct AttentionState::Impl {
+  /// Where a sequence's rows stand, and which keys they have seen: positions [key_begin, key_end).
+  struct Sequence {
+    std::int64_t rows = 0, query_position = 0, key_begin = 0, key_end = 0;
+  };
+
+  std::string target;  // few rows lie as its vectors want them
+  std::int64_t query_heads = 0, group = 0, width = 0, value_width = 0;
+  std::vector<Sequence> sequences;
+  bool with_out = false;
+  int top_k = 0;
+  std::int32_t segments = 0;
+  Measure measure = Measure::weight;
+  std::vector<std::int64_t> offsets;
+  std::vector<TileRows> rows;  // by tile, in the order of the pass
+  std::vector<TileState> tiles;
+
+  /// Of a pass over `tasks`, without numbers. Throws OutOfMemory.
+  Impl(const Geometry& geometry, std::span<const HeadTask> tasks);
+
+  /// Whether both are of the same queries, and of the same observations.
+  bool matches(const Impl& other) const;
+};
+
+/// Throws BadArgument for observations that need all keys at once.
+void validate_states(const Observations& see, const AttentionOptions& options);
+
+/// Throws BadArgument unless the pass that `mine` describes can go on from `resume`; sets where its keys' indexes
+/// begin.
+void resume_from(const AttentionState::Impl& resume, AttentionState::Impl& mine, std::span<HeadTask> tasks);
+
+}  // namespace sightline
+
+#endif  // SIGHTLINE_ATTENTION_ROW_STATES_H_
