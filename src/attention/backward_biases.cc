@@ -13,6 +13,12 @@ DistanceBuckets::DistanceBuckets(const RelativeBias& bias) : farthest_(bias.max_
   }
 }
 
+void BiasSums::add(const BiasSums& other) {
+  slope += other.slope;
+  buckets.resize(std::max(buckets.size(), other.buckets.size()));  // a group without keys has none
+  for (std::size_t i = 0; i < other.buckets.size(); ++i) buckets[i] += other.buckets[i];
+}
+
 void ScoreSlopes::add_to_bias(const Matrix<float>& dbias) const {
   if (dbias.column_stride == 0) return add_rows(dbias);
   if (dbias.row_stride == 0) return add_keys(dbias);
