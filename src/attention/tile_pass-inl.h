@@ -239,7 +239,8 @@ class TilePass {
     if (mine_.bins.segments > 0) mine_.bins.absorb(block, *sight_.bin_parts, lanes_, weights, block_sum, max);
   }
 
-  void mix(const TileBlock& block, Sees sees) {
+  void mix(const TileBlock& whole, Sees sees) {
+    const TileBlock block = scores_.mask().narrowed(whole);  // beyond it all weights are 0
     const float* weights = block.weights;
     if (head_.keep) {
       drop(block);
@@ -247,7 +248,7 @@ class TilePass {
     }
     const bool selective =
         (sees == Sees::part || head_.keep) && !all_finite(values_.data(), head_.value_width, block.begin, block.end);
-    if (selective) return mix_selectively(block, weights);
+    if (selective) return mix_selectively(block, sees, weights);
     const float* rescale = block_result().rescale;
 #if HWY_TARGET != HWY_SCALAR
     if (scores_.few()) {
@@ -261,9 +262,9 @@ class TilePass {
     });
   }
 
-  void mix_selectively(const TileBlock& block, const float* weights) {
-    alignas(64) float shown[kBlockKeys * kTileRows];
-    scores_.mask().show(block, shown);
+  void mix_selectively(const TileBlock& block, Sees sees, const float* weights) {
+    alignas(64) float shown[kBlockKeys * kTileRows] = {};
+    if (sees == Sees::part) scores_.mask().show(block, shown);
     if (head_.keep) {
       for (int i = 0; i < kBlockKeys * lanes_; ++i) shown[i] = kept_[i % lanes_] >> (i / lanes_) & 1 ? shown[i] : 1;
     }

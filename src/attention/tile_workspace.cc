@@ -80,8 +80,8 @@ TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight,
   kept = rows(problem.keep ? kBlockKeys : 0);
   measured = rows(measures ? kBlockKeys : 0);
   ranks = rows(measures && sight.top_k > 0 ? kBlockKeys : 0);
-  query_row = row_of(problem.width, memory);
-  value_row = row_of(problem.value_width, memory);
+  query_rows = row_of(kChains * problem.width, memory);
+  value_rows = row_of(kChains * problem.value_width, memory);
   widened_keys = widened(problem.k, problem.width, memory);
   widened_values = widened(problem.v, problem.value_width, memory);
   zeros = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(std::max(problem.width, problem.value_width)), memory);

@@ -66,7 +66,7 @@ class TileWorkspace : public TileState {
   AlignedBuffer<float> kept;                          // [kBlockKeys, lanes] weights that dropout keeps
   AlignedBuffer<float> measured;                      // [kBlockKeys, lanes] weights times the lengths of values
   AlignedBuffer<float> ranks;                         // [kBlockKeys, lanes] scores that rank by the same
-  AlignedBuffer<float> query_row, value_row;          // [width], [value width]
+  AlignedBuffer<float> query_rows, value_rows;        // [kChains, width], [kChains, value width]: a vector of rows
   AlignedBuffer<float> widened_keys, widened_values;  // [kBlockKeys, width] where rows are not read in place
   AlignedBuffer<float> zeros;                         // [max(width, value width)], the row of slots that hold no key
   AlignedBuffer<float> lane_arrays;                   // [kLaneArrays, kTileRows]
