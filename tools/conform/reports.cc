@@ -23,7 +23,6 @@ struct Later {
 constexpr Later kLater[] = {
     {"merge", "merging the states of separate passes is not supported yet"},
     {"attention_rotating_cache", "key/value caches are not supported yet"},
-    {"alibi_slopes", "slopes from a head count come with models that use ALiBi, which are not supported yet"},
     {"config_window", "models with sliding windows are not supported yet"},
     {"tokenize_matrix", "Unigram tokenizers are not supported yet"},
     {"gguf_accept", "GGUF files are not supported yet"},
