@@ -123,7 +123,7 @@ class BackwardCall {
       : p_(problem),
         g_(geometry),
         gradients_(gradients),
-        tables_(problem, geometry),
+        tables_(problem, geometry, std::pmr::new_delete_resource()),
         row_numbers_(static_cast<std::size_t>(3 * row_count())) {
     if (gradients.relative_bias != nullptr) buckets_.emplace(problem.relative_bias);
   }
