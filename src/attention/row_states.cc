@@ -134,12 +134,13 @@ void resume_from(const AttentionState::Impl& resume, AttentionState::Impl& mine,
     if (asked && !there) throw BadArgument(std::string(what) + " is asked for, but the saved pass did not observe it");
   };
   kept(mine.with_entropy, resume.with_entropy, "entropy");
-  kept(mine.with_position, resume.with_position, "position");
   kept(mine.with_distance, resume.with_distance, "distance");
+  kept(mine.with_position, resume.with_position, "position");
   for (std::size_t s = 0; s < mine.sequences.size(); ++s) {
     const std::int64_t end = resume.sequences[s].key_end;
-    const bool more = mine.sequences[s].key_end > mine.sequences[s].key_begin;
-    if (mine.sequences[s].key_begin != end || (more && end % kBlockKeys != 0)) {
+    const bool seen = end > resume.sequences[s].key_begin,
+               more = mine.sequences[s].key_end > mine.sequences[s].key_begin;
+    if (mine.sequences[s].key_begin != end || (seen && more && end % kBlockKeys != 0)) {
       throw BadArgument("sequence " + std::to_string(s) + " goes on at position " +
                         std::to_string(mine.sequences[s].key_begin) + ", but the saved pass ended at " +
                         std::to_string(end) + "; passes meet at a multiple of 64");
