@@ -208,7 +208,7 @@ void tile(const AttentionProblem& problem, const RowState& state, const TileRang
 }
 
 std::vector<float> alibi_slopes(std::int64_t heads) {
-  if (heads < 0) throw BadArgument("the number of heads must not be negative");
+  if (heads < 0 || heads > (1 << 24)) throw BadArgument("the number of heads must be 0 to 2^24");
   // 2^(-8 i / n) for n heads, a power of two; the heads beyond it take every other slope of twice as many.
   std::int64_t power = 1;
   while (2 * power <= heads) power *= 2;

@@ -53,7 +53,10 @@ std::pmr::memory_resource* huge_page_resource() {
   return &pages;
 }
 
-Workspace::Workspace(std::pmr::memory_resource* upstream) : arena_(std::make_unique<Arena>(upstream)) {}
+Workspace::Workspace(std::pmr::memory_resource* upstream) try : arena_(std::make_unique<Arena>(upstream)) {
+} catch (const std::bad_alloc&) {
+  throw OutOfMemory("no memory for a workspace");
+}
 Workspace::~Workspace() = default;
 
 void Workspace::reserve(std::size_t bytes) {

@@ -11,6 +11,11 @@ ProblemRecipe divisible(const ProblemRecipe& recipe) {
 
 }  // namespace
 
+Observations without_what_needs_all_keys(Observations see) {
+  see.key_mass = see.mass_sums = see.overview = see.row_weights = nullptr;
+  return see;
+}
+
 void forget_what_needs_all_keys(Observed& observed) {
   for (auto* array : {&observed.key_mass, &observed.overview, &observed.row_weights, &observed.mass_sums}) *array = {};
 }
@@ -21,25 +26,28 @@ Passes::Passes(const ProblemRecipe& recipe) : random_(divisible(recipe)) {
   observations_ = ObservationRecipe::any(random_.problem(), numbers);
 }
 
-Observations Passes::request(Observed& into, const ObservationRecipe& recipe) const {
-  Observations see = into.request(recipe);
-  see.key_mass = see.mass_sums = see.overview = see.row_weights = nullptr;
-  return see;
+ObservationRecipe Passes::with_segments_of(const KeyPart& part) const {
+  ObservationRecipe observations = observations_;
+  observations.segment_of_key = part.segments(observations_.segment_of_key);
+  return observations;
 }
+
+Observed Passes::blank() const { return {problem(), observations_, random_.make_output()}; }
+
+Observations Passes::request(Observed& into) const { return without_what_needs_all_keys(into.request(observations_)); }
 
 Observed Passes::whole(int threads) const {
   Observed got(random_.problem(), observations_, random_.make_output());
-  attention(random_.problem(), got.out.mutable_view(), request(got, observations_), {.threads = threads});
+  attention(random_.problem(), got.out.mutable_view(), request(got), {.threads = threads});
   forget_what_needs_all_keys(got);
   return got;
 }
 
 Observed Passes::run(std::int64_t begin, std::int64_t end, const AttentionOptions& options) const {
   const KeyPart part(problem(), begin, end);
-  ObservationRecipe observations = observations_;
-  observations.segment_of_key = part.segments(observations_.segment_of_key);
+  const ObservationRecipe observations = with_segments_of(part);
   Observed got(part.problem(), observations, random_.make_output());
-  attention(part.problem(), got.out.mutable_view(), request(got, observations), options);
+  attention(part.problem(), got.out.mutable_view(), without_what_needs_all_keys(got.request(observations)), options);
   forget_what_needs_all_keys(got);
   return got;
 }
@@ -51,8 +59,8 @@ AttentionState Passes::state_of(std::int64_t begin, std::int64_t end) const {
 }
 
 Observed Passes::finish(const AttentionState& state) const {
-  Observed got(problem(), observations_, random_.make_output());
-  finish_state(problem(), state, got.out.mutable_view(), request(got, observations_));
+  Observed got = blank();
+  finish_state(problem(), state, got.out.mutable_view(), request(got));
   forget_what_needs_all_keys(got);
   return got;
 }

@@ -31,15 +31,20 @@ class Passes {
   /// What a state comes to.
   Observed finish(const AttentionState& state) const;
 
- private:
-  Observations request(Observed& into, const ObservationRecipe& recipe) const;
+  /// Arrays for a call of one's own over all keys, and what they ask for.
+  Observed blank() const;
+  Observations request(Observed& into) const;
+  /// The observations, for a part of the keys.
+  ObservationRecipe with_segments_of(const KeyPart& part) const;
 
+ private:
   RandomProblem random_;
   std::unique_ptr<Contiguous> contiguous_;
   ObservationRecipe observations_;
 };
 
-/// What parts of the keys cannot observe is emptied.
+/// What parts of the keys cannot observe is not asked for; is emptied.
+Observations without_what_needs_all_keys(Observations see);
 void forget_what_needs_all_keys(Observed& observed);
 
 }  // namespace sightline::testing
