@@ -1,12 +1,17 @@
 #include "src/cpu/workspace.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <new>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "sightline/error.h"
@@ -193,6 +198,52 @@ TEST(HugePages, GoBack) {
     static_cast<char*>(data)[kLarge] = 1;
     pages->deallocate(data, kLarge + 1, 64);
   }
+}
+
+// A page lies where it is first written, so nothing may be before.
+TEST(HugePages, AreNotTouched) {
+  constexpr std::size_t kSize = 8 * kPage, kSmall = 4096;
+  auto* data = static_cast<char*>(huge_page_resource()->allocate(kSize, 64));
+  const auto resident = [&] {
+    std::vector<unsigned char> pages(kSize / kSmall);
+    EXPECT_EQ(mincore(data, kSize, pages.data()), 0);
+    return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return page & 1; });
+  };
+  EXPECT_EQ(resident(), 0);
+  data[3 * kPage] = 1;
+  EXPECT_GE(resident(), 1);
+  EXPECT_LE(resident(), static_cast<std::ptrdiff_t>(kPage / kSmall));
+  huge_page_resource()->deallocate(data, kSize, 64);
+}
+
+// What the kernel says of the mapping that an address lies in.
+std::string flags_of(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      const auto at = reinterpret_cast<unsigned long>(address);
+      here = begin <= at && at < end;
+    }
+    if (here && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return {};
+}
+
+bool says_huge(const void* address) { return flags_of(address).find(" hg ") != std::string::npos; }
+
+// As a mapping of one's own that is advised so, on systems that tell.
+TEST(HugePages, AreAskedFor) {
+  void* control = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(control, MAP_FAILED);
+  madvise(control, 2 * kPage, MADV_HUGEPAGE);
+  const bool told = says_huge(control);
+  munmap(control, 2 * kPage);
+  if (!told) GTEST_SKIP() << "this system has no huge pages, or does not say so";
+  void* data = huge_page_resource()->allocate(2 * kPage, 64);
+  EXPECT_TRUE(says_huge(data));
+  huge_page_resource()->deallocate(data, 2 * kPage, 64);
 }
 
 // Sizes that wrap when they are rounded to pages.
