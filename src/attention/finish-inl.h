@@ -51,7 +51,7 @@ class TileFinish {
     if (sight_.top_k > 0) finish_top_keys();
     finish_offsets();
     finish_segments();
-    normalize_segments(work_.bin_total.data(), work_.bins_seen, sight_.bin_parts);
+    normalize_segments(work_.bin_total.data(), work_.bins_seen, sight_.bin_parts, nullptr);
   }
 
  private:
@@ -131,8 +131,8 @@ class TileFinish {
   }
 
   // sums: [count, lanes] divided by the rows' sums, in place. In a row of NaN only the segments that hold a key it saw
-  // are NaN.
-  void normalize_segments(float* sums, std::int64_t count, const SegmentParts* parts) const {
+  // are NaN. marks: [count, lanes] where an earlier pass saw one, or null.
+  void normalize_segments(float* sums, std::int64_t count, const SegmentParts* parts, const std::uint8_t* marks) const {
     for (std::int64_t i = 0; i < count; ++i) {
       for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
         float* at = sums + i * lanes_ + lane;
@@ -140,7 +140,11 @@ class TileFinish {
       }
     }
     for (int lane = tile_.live_begin; count > 0 && lane < tile_.live_end; ++lane) {
-      if (sum_[lane] != sum_[lane]) clear_unseen(sums + lane, count, *parts, lane);
+      if (sum_[lane] == sum_[lane]) continue;
+      clear_unseen(sums + lane, count, *parts, lane);
+      for (std::int64_t i = 0; marks != nullptr && i < count; ++i) {
+        if (marks[i * lanes_ + lane] != 0) sums[i * lanes_ + lane] = std::numeric_limits<float>::quiet_NaN();
+      }
     }
   }
 
@@ -237,7 +241,7 @@ class TileFinish {
 
   void finish_segments() const {
     float* sums = work_.segment_total.data();
-    normalize_segments(sums, work_.segments_seen, sight_.segment_parts);
+    normalize_segments(sums, work_.segments_seen, sight_.segment_parts, work_.segment_marks.data());
     if (sight_.segments == 0) return;
     for_each_row([&](int lane, std::int64_t row) {
       for (std::int64_t s = 0; s < sight_.segments; ++s) {

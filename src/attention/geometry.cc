@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "sightline/error.h"
 #include "src/attention/relative_table.h"
@@ -23,18 +24,19 @@ std::string shape_text(const std::array<std::int64_t, 4>& shape) {
   return text + "]";
 }
 
-void require(bool holds, const char* otherwise) {
-  if (!holds) throw BadArgument(otherwise);
+// otherwise: the message, or a function that makes it: what holds must not cost memory for words.
+template <class Message>
+void require(bool holds, const Message& otherwise) {
+  if (holds) return;
+  if constexpr (std::is_invocable_v<const Message&>) {
+    throw BadArgument(otherwise());
+  } else {
+    throw BadArgument(otherwise);
+  }
 }
 
-// otherwise(): the message, made only where it is needed: decoding validates a problem for each step and layer.
-template <class Otherwise>
-void require(bool holds, const Otherwise& otherwise) {
-  if (!holds) throw BadArgument(otherwise());
-}
-
-void refuse(bool wanted, const char* feature) {
-  if (wanted) throw BadArgument(std::string("not supported: ") + feature);
+void refuse(bool wanted, const char* feature, const char* of = "") {
+  if (wanted) throw BadArgument(std::string("not supported: ") + feature + of);
 }
 
 bool has_elements(const std::array<std::int64_t, 4>& shape) {
@@ -51,12 +53,9 @@ void check_tensor(const TensorView& tensor, const char* name) {
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 void check_types(const AttentionProblem& p) {
-  const auto refuse_type = [](bool wanted, const char* name, DType dtype) {
-    if (wanted) refuse(true, (std::string(name) + " in " + dtype_name(dtype)).c_str());
-  };
-  refuse_type(!is_float(p.q.dtype), "q", p.q.dtype);
-  refuse_type(!is_float(p.k.dtype) && !is_packed(p.k.dtype), "k", p.k.dtype);
-  refuse_type(!is_float(p.v.dtype) && !is_packed(p.v.dtype), "v", p.v.dtype);
+  refuse(!is_float(p.q.dtype), "q in ", dtype_name(p.q.dtype));
+  refuse(!is_float(p.k.dtype) && !is_packed(p.k.dtype), "k in ", dtype_name(p.k.dtype));
+  refuse(!is_float(p.v.dtype) && !is_packed(p.v.dtype), "v in ", dtype_name(p.v.dtype));
   const auto flags = [](const TensorView& t) { return !t || t.dtype == DType::boolean || t.dtype == DType::u8; };
   refuse(!flags(p.mask), "a mask that is not boolean");
   refuse(!flags(p.keep), "a keep mask that is not boolean");
