@@ -140,7 +140,7 @@ void attention(const AttentionProblem& problem, const MutableTensorView& out, co
                const AttentionOptions& options) {
   enter([&] {
     with_memory(options.workspace, [&](std::pmr::memory_resource* memory) {
-      const Prepared prepared(problem, see, memory);
+      const Prepared prepared(problem, see, options.precision, memory);
       Call(prepared, problem, out, see, options, memory).run();
     });
   });
@@ -151,7 +151,7 @@ std::size_t workspace_size(const AttentionProblem& problem, const MutableTensorV
   return enter([&] {
     Workspace workspace;
     return with_memory(&workspace, [&](std::pmr::memory_resource* memory) {
-      const Prepared prepared(problem, see, memory);
+      const Prepared prepared(problem, see, options.precision, memory);
       const Call call(prepared, problem, out, see, options, memory);
       return workspace.arena().used();
     });
@@ -164,7 +164,7 @@ struct AttentionPlan::Impl {
   Prepared prepared;
 
   Impl(const AttentionProblem& problem, const Observations& see, const AttentionOptions& asked)
-      : options(asked), prepared(problem, see, std::pmr::new_delete_resource()) {
+      : options(asked), prepared(problem, see, asked.precision, std::pmr::new_delete_resource()) {
     if (options.workspace == nullptr) options.workspace = &own;
   }
 };

@@ -39,7 +39,7 @@ unsigned saved_registers() {
   return low;
 }
 
-bool has_avx512_bf16() {
+bool detect_avx512_bf16() {
   constexpr unsigned kVectors = 0xe6;  // SSE, AVX, and the three parts of AVX-512
   if ((saved_registers() & kVectors) != kVectors) return false;
   const unsigned features = cpuid(7, 0).ebx;
@@ -58,16 +58,16 @@ bool tiles_permitted() {
 }
 
 // Tiles, and what they are filled with.
-bool has_amx_bf16() {
+bool detect_amx_bf16() {
   constexpr unsigned kTiles = 3u << 17;  // their configuration and data
   const unsigned features = cpuid(7, 0).edx;
-  return has_avx512_bf16() && (saved_registers() & kTiles) == kTiles && bit(features, 22) && bit(features, 24) &&
+  return detect_avx512_bf16() && (saved_registers() & kTiles) == kTiles && bit(features, 22) && bit(features, 24) &&
          tiles_permitted();
 }
 
 #else
-bool has_avx512_bf16() { return false; }
-bool has_amx_bf16() { return false; }
+bool detect_avx512_bf16() { return false; }
+bool detect_amx_bf16() { return false; }
 #endif
 
 const FastProducts* chosen() {
@@ -82,7 +82,6 @@ const FastProducts* chosen() {
   return nullptr;
 }
 
-// Asked once: permission too is.
 const FastProducts* of_machine() {
   static const FastProducts* const products = chosen();
   return products;
@@ -92,10 +91,21 @@ std::atomic<const FastProducts*> forced{nullptr};
 
 const FastProducts* in_use() {
   const FastProducts* other = forced.load(std::memory_order_acquire);
-  return other != nullptr ? other : of_machine();
+  if (other == nullptr) return of_machine();
+  return other->instruction == nullptr ? nullptr : other;
 }
 
 }  // namespace
+
+bool has_avx512_bf16() {
+  static const bool has = detect_avx512_bf16();
+  return has;
+}
+
+bool has_amx_bf16() {
+  static const bool has = detect_amx_bf16();
+  return has;
+}
 
 const FastProducts* products_of(Precision precision) {
   if (precision == Precision::exact) return nullptr;

@@ -65,11 +65,16 @@ struct FastProducts {
 const FastProducts* avx512_products();
 const FastProducts* amx_products();
 
+/// Whether this machine, its kernel and this process can run them. Asking for AMX asks the kernel for permission.
+bool has_avx512_bf16();
+bool has_amx_bf16();
+
 /// Null for Precision::exact. Throws BadArgument where the machine has no instruction for the precision, or
 /// SIGHTLINE_FAST names none.
 const FastProducts* products_of(Precision precision);
 
-/// For tests: other products than the machine's, or null for the machine's again. Not to be called while kernels run.
+/// For tests: other products than the machine's, or null for the machine's again; ones without an instruction stand for
+/// a machine that has none. Not to be called while kernels run.
 void force_products(const FastProducts* products);
 
 }  // namespace sightline

@@ -22,8 +22,8 @@
 namespace sightline {
 namespace {
 
-inline constexpr int kTile = 16;        // rows of a tile, and its columns of 32 bits
-inline constexpr int kTileBytes = 64;   // of a row
+inline constexpr int kTile = 16;       // rows of a tile, and its columns of 32 bits
+inline constexpr int kTileBytes = 64;  // of a row
 inline constexpr int kSlotPairs = kBlockKeys / 2;
 
 // Machine has eight tiles and what fills them:

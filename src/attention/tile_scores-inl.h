@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "src/attention/fast_rows-inl.h"
 #include "src/attention/few_rows-inl.h"
 #include "src/attention/head_problem.h"
 #include "src/attention/rows-inl.h"
@@ -56,7 +57,11 @@ class TileScores {
 
   // To be called before blocks are.
   void begin() {
-    pack_queries(head_, tile_, few_, work_);
+    if (head_.fast != nullptr) {
+      pair_queries(head_, tile_, work_);
+    } else {
+      pack_queries(head_, tile_, few_, work_);
+    }
     if (few_) std::fill_n(work_.scores.data(), kBlockKeys * tile_.lanes, 0.0f);  // lanes without a row
   }
 
@@ -70,7 +75,6 @@ class TileScores {
   void compute(const TileBlock& block, Sees sees, Stage stage) {
     float* scores = work_.scores.data();
     float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
-    keys_.set(head_.k, head_.width, head_.keys, block, work_.zeros.data(), work_.widened_keys.data());
     raw(block, scores, block_max);
     if (stage == Stage::raw) return;
     terms_.cap(block, scores);
@@ -85,7 +89,14 @@ class TileScores {
 
  private:
   // scale * dot.
-  void raw(const TileBlock& block, float* scores, float* block_max) const {
+  void raw(const TileBlock& block, float* scores, float* block_max) {
+    float* widened = work_.widened_keys.data();
+    if (head_.fast != nullptr) {
+      rounded_keys_.set(*head_.fast, head_.k, head_.width, head_.keys, block, work_.zeros.data(),
+                        {widened, work_.rounded_keys.data()}, few_);
+      return score_fast(head_, tile_, block, few_, rounded_keys_, work_, block_max);
+    }
+    keys_.set(head_.k, head_.width, head_.keys, block, work_.zeros.data(), widened);
 #if HWY_TARGET != HWY_SCALAR
     if (few_) {
       return score_few_rows(keys_.data(), work_.queries.data(), head_.width, tile_.live_end, head_.scale, scores);
@@ -115,6 +126,7 @@ class TileScores {
   TileMask mask_;
   const ScoreTerms terms_;
   RowPointers keys_;
+  Bf16Rows rounded_keys_;
 };
 
 }  // namespace HWY_NAMESPACE
