@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct KvCacheOptions {
   std::int64_t window = 0;         ///< > 0: tokens that a query sees, its own included; older ones go
   bool touch = false;              ///< writes to the memory at once, so that none is faulted in later
   bool huge_pages = true;          ///< asks the system for large pages, where it has them
+  /// Where memory comes from; it must outlive the cache. Null: huge_page_resource(), or new without huge_pages.
+  std::pmr::memory_resource* memory = nullptr;
 
   /// `sequences` sequences of up to `tokens` tokens, each in one page, to be completed by sizes and type.
   static KvCacheOptions contiguous(std::int64_t sequences, std::int64_t tokens);
@@ -45,12 +48,12 @@ struct SequenceId {
 
 /// Where the tokens of a batch of sequences lie. Filled by KvCache::view(), which uses its memory again.
 struct KvView {
-  std::vector<SequenceId> ids;          // [B]
-  std::vector<SequenceSpan> sequences;  // [B] key_count, and the position of the first token kept
-  std::vector<std::int32_t> table;      // [B, table_stride] pages of the pool
+  std::vector<SequenceId> ids;          ///< [B]
+  std::vector<SequenceSpan> sequences;  ///< [B] key_count, and the position of the first token kept
+  std::vector<std::int32_t> table;      ///< [B, table_stride] pages of the pool
   std::int64_t table_stride = 0;
-  std::int64_t keys = 0;      // the largest key_count
-  std::uint64_t version = 0;  // of the cache that it shows
+  std::int64_t keys = 0;      ///< the largest key_count
+  std::uint64_t version = 0;  ///< of the cache that it shows
 };
 
 /// Keys and values of the tokens so far, of many sequences, in pages of a pool (Kwon et al. 2023). A contiguous cache
@@ -83,6 +86,11 @@ class KvCache {
   /// Forgets the tokens from `length` on. Where a window gave tokens back that the next query would see, this is a
   /// BadArgument that says how far back the sequence can go; 0 always can, and begins anew.
   void truncate(SequenceId sequence, std::int64_t length);
+
+  /// Of the tokens from `length` on keeps those at `positions`, which ascend, and forgets the others: they follow one
+  /// another from `length`, as what was accepted of a tree of drafted tokens does. Tokens that a fork shares are not
+  /// moved, and all layers must have been written.
+  void keep(SequenceId sequence, std::int64_t length, std::span<const std::int64_t> positions);
 
   /// Makes room for `count` more tokens of each sequence, for all or none of them; write() then fills them, layer by
   /// layer. A window first gives back the pages that the first of these tokens no longer sees.

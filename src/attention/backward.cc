@@ -28,10 +28,13 @@ void require(bool holds, const std::string& otherwise) {
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
-void refuse_unsupported(const AttentionProblem& p) {
+void refuse_unsupported(const AttentionProblem& p, const AttentionOptions& options) {
   require(!p.pages, "not supported: gradients of keys and values in pages");
   require(!is_packed(p.k.dtype) && !is_packed(p.v.dtype), "not supported: gradients of packed keys or values");
   require(p.score_function == nullptr, "not supported: gradients through a score function");
+  require(options.workspace == nullptr, "not supported: a workspace for the backward pass");
+  require(options.resume == nullptr && options.save == nullptr,
+          "not supported: a backward pass that saves its state or resumes from one");
 }
 
 void check_input(const TensorView& tensor, const Shape& shape, const char* name) {
@@ -60,8 +63,8 @@ void check_shared(const float* gradient, bool has, const char* name) {
 
 Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forward, const TensorView& dout,
                            const Gradients& gradients, const AttentionOptions& options) {
-  refuse_unsupported(p);
-  Geometry g = validate(p);
+  refuse_unsupported(p, options);
+  Geometry g = validate(p, std::pmr::new_delete_resource());
   const Shape out = {g.batch, g.query_heads, g.queries, g.value_width};
   check_input(forward.out, out, "the output of the forward pass");
   check_input(dout, out, "dout");
@@ -105,15 +108,23 @@ Matrix<float> bias_of(const MutableTensorView& tensor, const SequencePlan& s, st
   return {data + s.row_begin * stride(2) + s.key_begin * stride(3), stride(2), stride(3)};
 }
 
-void clear(const MutableTensorView& tensor, int threads) {
+void clear(const MutableTensorView& tensor, cpu::Workers workers) {
   if (!tensor) return;
   const std::int64_t heads = tensor.shape[1], rows = tensor.shape[2], columns = tensor.shape[3];
-  cpu::parallel_for(tensor.shape[0] * heads, threads, [&](std::int64_t plane) {
+  cpu::parallel_for(tensor.shape[0] * heads, workers, [&](std::int64_t plane) {
     const Matrix<float> matrix = matrix_of(tensor, plane / heads, plane % heads, 0);
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < columns; ++j) matrix.at(i, j) = 0;
     }
   });
+}
+
+void clear_unused_keys(const BackwardGroup& group) {
+  const HeadProblem& problem = group.problem();
+  for (std::int64_t key = problem.keys; key < group.tensor_keys; ++key) {
+    for (std::int64_t t = 0; group.dk && t < problem.width; ++t) group.dk.at(key, t) = 0;
+    for (std::int64_t t = 0; group.dv && t < problem.value_width; ++t) group.dv.at(key, t) = 0;
+  }
 }
 
 // One backward pass: what its groups point into.
@@ -123,22 +134,24 @@ class BackwardCall {
       : p_(problem),
         g_(geometry),
         gradients_(gradients),
-        tables_(problem, geometry),
+        tables_(problem, geometry, std::pmr::new_delete_resource()),
         row_numbers_(static_cast<std::size_t>(3 * row_count())) {
     if (gradients.relative_bias != nullptr) buckets_.emplace(problem.relative_bias);
   }
 
-  void run(const ForwardResult& forward, const TensorView& dout, int threads) {
+  void run(const ForwardResult& forward, const TensorView& dout, const BackwardWorkers& workers) {
     for (std::size_t s = 0; s < g_.sequences.size(); ++s) {
       for (std::int64_t head = 0; head < g_.query_heads; head += g_.group()) add_group(forward, dout, s, head);
     }
-    prepare(threads);
-    clear(gradients_.bias, threads);  // what is added to; the others are written
+    prepare(workers.threads);
+    clear(gradients_.q, workers.threads);  // what is added to
+    clear(gradients_.bias, workers.threads);
     if (g_.query_heads == 0) {
-      clear(gradients_.k, threads);
-      clear(gradients_.v, threads);
+      clear(gradients_.k, workers.threads);
+      clear(gradients_.v, workers.threads);
     }
-    write_shared(run_backward(groups_, threads));
+    for (const BackwardGroup& group : groups_) clear_unused_keys(group);
+    write_shared(run_backward(groups_, workers));
   }
 
  private:
@@ -167,9 +180,9 @@ class BackwardCall {
   // Heads of all sequences are numbered as in [sequences, Hq].
   std::int64_t head_count() const { return static_cast<std::int64_t>(g_.sequences.size()) * g_.query_heads; }
 
-  void prepare(int threads) {
+  void prepare(cpu::Workers workers) {
     std::vector<double> sinks(static_cast<std::size_t>(head_count()));
-    cpu::parallel_for(head_count(), threads, [&](std::int64_t index) {
+    cpu::parallel_for(head_count(), workers, [&](std::int64_t index) {
       sinks[index] = prepare_rows(groups_[index / g_.group()].heads[index % g_.group()]);
     });
     if (gradients_.sinks == nullptr) return;
@@ -185,10 +198,7 @@ class BackwardCall {
     const std::int64_t buckets = buckets_ ? buckets_->count() : 0;
     for (std::int64_t head = 0; head < g_.query_heads; ++head) {
       BiasSums all{0, std::vector<double>(static_cast<std::size_t>(buckets))};
-      for (std::int64_t index = head; index < head_count(); index += g_.query_heads) {
-        all.slope += sums[index].slope;
-        for (std::int64_t i = 0; i < buckets; ++i) all.buckets[i] += sums[index].buckets[i];
-      }
+      for (std::int64_t index = head; index < head_count(); index += g_.query_heads) all.add(sums[index]);
       if (gradients_.alibi_slopes != nullptr) gradients_.alibi_slopes[head] = static_cast<float>(all.slope);
       for (std::int64_t i = 0; i < buckets; ++i) {
         gradients_.relative_bias[i * g_.query_heads + head] = static_cast<float>(all.buckets[i]);
@@ -208,7 +218,8 @@ class BackwardCall {
 void run(const AttentionProblem& problem, const ForwardResult& forward, const TensorView& dout,
          const Gradients& gradients, const AttentionOptions& options) {
   const Geometry g = validate_backward(problem, forward, dout, gradients, options);
-  BackwardCall(problem, g, gradients).run(forward, dout, options.threads);
+  const BackwardWorkers workers{{options.threads, options.executor}, options.progress};
+  BackwardCall(problem, g, gradients).run(forward, dout, workers);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "hwy/cache_control.h"
+
 namespace sightline {
 
 DistanceBuckets::DistanceBuckets(const RelativeBias& bias) : farthest_(bias.max_distance), count_(bias.buckets) {
@@ -11,6 +13,12 @@ DistanceBuckets::DistanceBuckets(const RelativeBias& bias) : farthest_(bias.max_
   }
 }
 
+void BiasSums::add(const BiasSums& other) {
+  slope += other.slope;
+  buckets.resize(std::max(buckets.size(), other.buckets.size()));  // a group without keys has none
+  for (std::size_t i = 0; i < other.buckets.size(); ++i) buckets[i] += other.buckets[i];
+}
+
 void ScoreSlopes::add_to_bias(const Matrix<float>& dbias) const {
   if (dbias.column_stride == 0) return add_rows(dbias);
   if (dbias.row_stride == 0) return add_keys(dbias);
@@ -18,7 +26,13 @@ void ScoreSlopes::add_to_bias(const Matrix<float>& dbias) const {
 }
 
 void ScoreSlopes::add_pairs(const Matrix<float>& dbias) const {
+  constexpr int kLine = 16;  // elements of a cache line
+  const std::int64_t next = block_.first_key + kBlockKeys;
   for (int lane = 0; lane < tile_.live_end; ++lane) {
+    // A row's next block comes after the other rows' of this one, too late for the machine to guess.
+    for (std::int64_t key = next; key < std::min(next + kBlockKeys, head_.keys); key += kLine) {
+      hwy::Prefetch(&dbias.at(tile_.row(lane), key));
+    }
     float* to = &dbias.at(tile_.row(lane), block_.first_key + block_.begin);
     for (int slot = block_.begin; slot < block_.end; ++slot, to += dbias.column_stride) *to += of_slot(slot)[lane];
   }

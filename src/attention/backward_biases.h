@@ -29,6 +29,8 @@ class DistanceBuckets {
 struct BiasSums {
   double slope = 0;             // of ALiBi
   std::vector<double> buckets;  // of the relative bias
+
+  void add(const BiasSums& other);
 };
 
 /// A block of dL/d(score) of one tile, [kBlockKeys, lanes]. Sums over its pairs run in fp64, keys ascending and in each

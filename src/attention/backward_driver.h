@@ -4,12 +4,18 @@
 #include <vector>
 
 #include "src/attention/backward_group.h"
+#include "src/cpu/parallel.h"
 
 namespace sightline {
 
+struct BackwardWorkers {
+  cpu::Workers threads;
+  Progress* progress = nullptr;
+};
+
 /// Runs the backward pass over all groups of a problem, all alike in widths and in the number of heads. Returns what
 /// each head's pairs add to gradients that they share, [groups, heads].
-std::vector<BiasSums> run_backward(const std::vector<BackwardGroup>& groups, int threads);
+std::vector<BiasSums> run_backward(const std::vector<BackwardGroup>& groups, const BackwardWorkers& workers);
 
 }  // namespace sightline
 

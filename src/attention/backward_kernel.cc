@@ -14,19 +14,23 @@ namespace HWY_NAMESPACE {
 
 double prepare_rows(const BackwardHead& head) { return RowsBackward(head).run(); }
 
-void run_key_blocks(const BackwardGroup& group, BlockRange range, BackwardWorkspace& workspace) {
+void run_key_blocks(const BackwardGroup& group, BlockRange range, BackwardWorkspace& workspace, float* query_sums,
+                    const TileHook& begin, const TileHook& end) {
   KeyBlocks blocks(group, range, workspace);
   blocks.pack();
-  const std::int64_t size = group.problem().width * kTileRows;
-  float* query_sums = workspace.query_sums.data();
+  std::int64_t number = 0;
   for (std::size_t head = 0; head < group.heads.size(); ++head) {
     const HeadProblem& problem = group.heads[head].problem;
-    for (std::int64_t index = 0; index < backward_tiles(problem.rows); ++index, query_sums += size) {
+    for (std::int64_t index = 0; index < backward_tiles(problem.rows); ++index, ++number) {
       const TileRows tile = backward_tile(problem.rows, index);
       const BlockRange seen = problem.blocks(seen_by_position(problem, tile));
       const BlockRange both{std::max(range.begin, seen.begin), std::min(range.end, seen.end)};
       if (both.begin >= both.end || group.heads[head].out_scale() == 0) continue;
-      TileBackward(group, head, tile, blocks, query_sums, workspace).run(both);
+      const TileTurn turn{number, head, tile, seen};
+      begin(turn);
+      float* sums = query_sums + number * problem.width * kTileRows;
+      TileBackward(group, head, tile, blocks, sums, workspace).run(both);
+      end(turn);
     }
   }
   blocks.write();
@@ -53,8 +57,9 @@ TileRows backward_tile(std::int64_t rows, std::int64_t index) {
 
 double prepare_rows(const BackwardHead& head) { return HWY_DYNAMIC_DISPATCH(prepare_rows)(head); }
 
-void run_key_blocks(const BackwardGroup& group, BlockRange blocks, BackwardWorkspace& workspace) {
-  HWY_DYNAMIC_DISPATCH(run_key_blocks)(group, blocks, workspace);
+void run_key_blocks(const BackwardGroup& group, BlockRange blocks, BackwardWorkspace& workspace, float* query_sums,
+                    const TileHook& begin, const TileHook& end) {
+  HWY_DYNAMIC_DISPATCH(run_key_blocks)(group, blocks, workspace, query_sums, begin, end);
 }
 
 }  // namespace sightline

@@ -13,11 +13,6 @@ AlignedBuffer<float> keys_buffer(const BackwardGroup& group, std::int64_t width)
   return buffer(BackwardWorkspace::blocks_together(group) * kBlockKeys, padded(width));
 }
 
-std::int64_t query_sums_size(const BackwardGroup& group) {
-  const std::int64_t tiles = (group.problem().rows + kTileRows - 1) / kTileRows;
-  return static_cast<std::int64_t>(group.heads.size()) * tiles * kTileRows * group.problem().width;
-}
-
 }  // namespace
 
 std::int64_t BackwardWorkspace::blocks_together(const BackwardGroup& group) {
@@ -41,13 +36,11 @@ BackwardWorkspace::BackwardWorkspace(const BackwardGroup& group)
       bias(buffer(group.problem().bias ? kBlockKeys : 0, kTileRows)),
       capped(buffer(group.problem().softcap > 0 ? kBlockKeys : 0, kTileRows)),
       shown(buffer(kBlockKeys, kTileRows)),
-      query_sums(buffer(query_sums_size(group), 1)),
       lane_arrays(buffer(kLaneArrays, kTileRows)) {
   std::fill_n(lane_array(kOnes), kTileRows, 1.0f);
 }
 
-void BackwardWorkspace::begin_chunk(const BackwardGroup& group) {
-  std::fill_n(query_sums.data(), query_sums_size(group), 0.0f);
+void BackwardWorkspace::begin_part(const BackwardGroup& group) {
   const std::int64_t buckets = group.buckets == nullptr ? 0 : group.buckets->count();
   bias_sums.assign(group.heads.size(), {0, std::vector<double>(static_cast<std::size_t>(buckets))});
 }

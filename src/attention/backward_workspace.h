@@ -13,7 +13,7 @@ namespace sightline {
 /// Rows of whole vectors, so that no loop over columns has a rest.
 constexpr std::int64_t padded(std::int64_t width) { return (width + kChains - 1) / kChains * kChains; }
 
-/// Buffers of one worker for groups of up to the rows of the one given.
+/// Buffers of one worker for any group of a problem.
 class BackwardWorkspace {
  public:
   explicit BackwardWorkspace(const BackwardGroup& group);
@@ -22,8 +22,8 @@ class BackwardWorkspace {
   /// rows, and each tile is packed once for each of them: as many as fit half a megabyte, part of the L2 cache.
   static std::int64_t blocks_together(const BackwardGroup& group);
 
-  /// Clears the sums that a chunk of the group adds to.
-  void begin_chunk(const BackwardGroup& group);
+  /// Clears the sums that a part of the group adds to.
+  void begin_part(const BackwardGroup& group);
 
   AlignedBuffer<float> keys, values;             // [keys together, padded width]
   AlignedBuffer<float> key_sums, value_sums;     // dk before the scale, and dv, likewise
@@ -32,9 +32,8 @@ class BackwardWorkspace {
   AlignedBuffer<float> weights;                  // [kBlockKeys, lanes], at first scores
   AlignedBuffer<float> slopes;                   // [kBlockKeys, lanes] dL/d(weight), then dL/d(score)
   AlignedBuffer<float> bias, capped, shown;      // [kBlockKeys, lanes]
-  AlignedBuffer<float> query_sums;               // [heads, tiles, width, kTileRows] dq of the chunk, before the scale
   AlignedBuffer<float> lane_arrays;              // [kLaneArrays, kTileRows]
-  std::vector<BiasSums> bias_sums;               // [heads] of the chunk
+  std::vector<BiasSums> bias_sums;               // [heads] of the part
 
   enum LaneArray { kReference, kInverse, kDelta, kOnes, kUnused, kLaneArrays };
   float* lane_array(LaneArray which) { return lane_arrays.data() + which * kTileRows; }

@@ -24,7 +24,7 @@ struct Denominator {
 Denominator join_sink(double max, double sum, double sink) {
   const double shift = std::max(max, sink);
   const double total = sum * std::exp(max - shift) + std::exp(sink - shift);
-  return {shift, total, std::exp(sink - shift) / total};
+  return {shift, total, sink == kHidden ? 0 : std::exp(sink - shift) / total};
 }
 
 void finish_entropy(const Denominator& all, double entropy, const Row& row, Result& result) {

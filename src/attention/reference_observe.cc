@@ -36,6 +36,7 @@ class Observer {
   void sum_segments();
   void sum_rows();
   void pool();
+  double mean_of_cell(const Extent& part, std::int64_t h, std::int64_t a, std::int64_t c) const;
   void choose_rows();
 
   Query query(std::int64_t row) const {
@@ -96,7 +97,7 @@ void Observer::sum_segments() {
   seen_.segment_mass.assign(planes_ * queries_ * see_.segments, 0);
   const bool per_sequence = static_cast<std::int64_t>(see_.segment_of_key.size()) != keys_;
   for (std::int64_t row = 0; row < planes_ * queries_; ++row) {
-    const std::int64_t first = per_sequence ? row / queries_ / heads_ * keys_ : 0;
+    const std::int64_t first = per_sequence ? query(row).sequence * keys_ : 0;
     for (std::int64_t j = 0; j < keys_; ++j) {
       const std::int32_t segment = see_.segment_of_key[first + j];
       if (segment >= 0 && !hidden(row, j)) seen_.segment_mass[row * see_.segments + segment] += measure(row, j);
@@ -104,34 +105,45 @@ void Observer::sum_segments() {
   }
 }
 
-// What was there before a row counts mass_decay times as much after it.
+// What was there before a row counts mass_decay times as much after it. Sequences that share no keys have planes of
+// their own.
 void Observer::sum_rows() {
-  seen_.key_mass.assign(planes_ * keys_, 0);
+  const bool own = !p_.cu_seqlens_q.empty() && p_.cu_seqlens_k.empty();
+  seen_.key_mass.assign((own ? sequence_count(p_) : p_.q.shape[0]) * heads_ * keys_, 0);
   const std::int64_t end = std::min(see_.mass_row_end, queries_);
-  for (std::int64_t plane = 0; plane < planes_; ++plane) {
-    for (std::int64_t i = see_.mass_row_begin; i < end; ++i) {
-      for (std::int64_t j = 0; j < keys_; ++j) {
-        double& mass = seen_.key_mass[plane * keys_ + j];
-        mass = mass * see_.mass_decay + measure(plane * queries_ + i, j);
+  for (std::int64_t row = 0; row < planes_ * queries_; ++row) {
+    if (row % queries_ < see_.mass_row_begin || row % queries_ >= end) continue;
+    const Query q = query(row);
+    double* mass = seen_.key_mass.data() + ((own ? q.sequence : q.b) * heads_ + q.h) * keys_;
+    for (std::int64_t j = 0; j < keys_; ++j) mass[j] = mass[j] * see_.mass_decay + measure(row, j);
+  }
+}
+
+// Each packed sequence has bins of its own.
+void Observer::pool() {
+  const std::int64_t sequences = sequence_count(p_);
+  seen_.overview.assign(sequences * heads_ * see_.overview_rows * see_.overview_cols, 0);
+  std::size_t cell = 0;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    for (std::int64_t h = 0; h < heads_; ++h) {
+      for (std::int64_t a = 0; a < see_.overview_rows; ++a) {
+        for (std::int64_t c = 0; c < see_.overview_cols; ++c)
+          seen_.overview[cell++] = mean_of_cell(extent(p_, s), h, a, c);
       }
     }
   }
 }
 
-void Observer::pool() {
-  const std::int64_t bins_i = see_.overview_rows, bins_j = see_.overview_cols;
+double Observer::mean_of_cell(const Extent& part, std::int64_t h, std::int64_t a, std::int64_t c) const {
   const auto edge = [](std::int64_t bin, std::int64_t count, std::int64_t bins) { return bin * count / bins; };
-  seen_.overview.assign(planes_ * bins_i * bins_j, 0);
-  for (std::size_t n = 0; n < seen_.overview.size(); ++n) {
-    const auto cell = static_cast<std::int64_t>(n), plane = cell / bins_j / bins_i;
-    const std::int64_t a = cell / bins_j % bins_i, c = cell % bins_j;
-    const std::int64_t begin = edge(a, queries_, bins_i), end = edge(a + 1, queries_, bins_i);
-    for (std::int64_t i = begin; i < end; ++i) {
-      for (std::int64_t j = edge(c, keys_, bins_j); j < edge(c + 1, keys_, bins_j); ++j)
-        seen_.overview[n] += measure(plane * queries_ + i, j);
-    }
-    seen_.overview[n] /= static_cast<double>(std::max<std::int64_t>(end - begin, 1));
+  const std::int64_t begin = edge(a, part.rows, see_.overview_rows), end = edge(a + 1, part.rows, see_.overview_rows);
+  double sum = 0;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t row = (part.b * heads_ + h) * queries_ + part.first_row + i;
+    for (std::int64_t j = edge(c, part.keys, see_.overview_cols); j < edge(c + 1, part.keys, see_.overview_cols); ++j)
+      sum += measure(row, part.first_key + j);
   }
+  return sum / static_cast<double>(std::max<std::int64_t>(end - begin, 1));
 }
 
 void Observer::choose_rows() {

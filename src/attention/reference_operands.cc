@@ -107,17 +107,30 @@ const std::int32_t* tree_of(const AttentionProblem& p, const Query& query) {
   return p.tree_parents.data() + (shared ? query.i - query.row : query.sequence * query.rows);
 }
 
+std::int64_t sequence_count(const AttentionProblem& p) {
+  return p.cu_seqlens_q.empty() ? p.q.shape[0] : static_cast<std::int64_t>(p.cu_seqlens_q.size()) - 1;
+}
+
+Extent extent(const AttentionProblem& p, std::int64_t sequence) {
+  Extent part{sequence, 0, p.q.shape[2], 0, p.k.shape[2]};
+  if (p.cu_seqlens_q.empty()) return part;
+  part.b = 0;
+  part.first_row = p.cu_seqlens_q[sequence];
+  part.rows = p.cu_seqlens_q[sequence + 1] - part.first_row;
+  if (p.cu_seqlens_k.empty()) return part;
+  part.first_key = p.cu_seqlens_k[sequence];
+  part.keys = p.cu_seqlens_k[sequence + 1] - part.first_key;
+  return part;
+}
+
 Query locate(const AttentionProblem& p, std::int64_t b, std::int64_t h, std::int64_t i) {
-  Query query{b, h, i, h / (p.q.shape[1] / p.k.shape[1]), b, i, p.q.shape[2], 0, p.k.shape[2], 0, 0};
-  if (!p.cu_seqlens_q.empty()) {
-    const std::int64_t s = query.sequence = packed_sequence(p, i);
-    query.row = i - p.cu_seqlens_q[s];
-    query.rows = p.cu_seqlens_q[s + 1] - p.cu_seqlens_q[s];
-    query.first_key = p.cu_seqlens_k[s];
-    query.key_count = p.cu_seqlens_k[s + 1] - p.cu_seqlens_k[s];
-  }
+  const std::int64_t sequence = p.cu_seqlens_q.empty() ? b : packed_sequence(p, i);
+  const Extent part = extent(p, sequence);
+  Query query{
+      b,         h, i, h / (p.q.shape[1] / p.k.shape[1]), sequence, i - part.first_row, part.rows, part.first_key,
+      part.keys, 0, 0};
   SequenceSpan span;
-  if (!p.sequences.empty()) span = p.sequences[query.sequence];
+  if (!p.sequences.empty()) span = p.sequences[sequence];
   if (span.key_count >= 0) query.key_count = span.key_count;
   query.key_position = span.key_position;
   const std::int64_t aligned = p.alignment == Alignment::top_left ? 0 : query.key_count - query.rows;

@@ -20,6 +20,15 @@ struct Query {
   std::int64_t position;      // of this query
 };
 
+/// A sequence as a part of the tensors: of the batch, or packed. Packed queries may have keys in pages alone, which are
+/// not packed then.
+struct Extent {
+  std::int64_t b, first_row, rows;
+  std::int64_t first_key, keys;
+};
+std::int64_t sequence_count(const AttentionProblem& problem);
+Extent extent(const AttentionProblem& problem, std::int64_t sequence);
+
 /// Where the query stands in every way.
 Query locate(const AttentionProblem& problem, std::int64_t b, std::int64_t h, std::int64_t i);
 /// Where key `n` of the query's sequence stands.

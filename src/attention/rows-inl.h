@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hwy/cache_control.h"
 #include "src/attention/row_source.h"
 #include "src/cpu/simd-inl.h"
 #include "src/observe/tile_block.h"
@@ -112,10 +111,13 @@ inline void widen(const RowSource& source, std::int64_t index, std::int64_t widt
   }
 }
 
+// Into the second-level cache: fetches to the first fill its few miss buffers, and came at half of the rate on Zen 4.
+HWY_INLINE void fetch_ahead(const void* address) { __builtin_prefetch(address, 0, 2); }
+
 // Row pointers of a block's slots and of some that follow, to be fetched ahead. Slots without a key point to zeros.
 class RowPointers {
  public:
-  // Without fetching some 32 rows ahead decoding reads at half of the memory's rate.
+  // As far as decoding fetches.
   static constexpr int kAhead = 32;
 
   // rows: how many the source has. widened: [kBlockKeys, width], used where rows cannot be read in place.
@@ -135,8 +137,8 @@ class RowPointers {
     if (in_place) return;
     const auto bytes = static_cast<std::int64_t>(row_bytes(source.dtype, width));
     for (int slot = block.begin; slot < block.end; ++slot) {
-      const auto* ahead_row = reinterpret_cast<const std::byte*>(rows_[slot + kAhead]);
-      for (std::int64_t at = 0; at < bytes; at += 64) hwy::Prefetch(ahead_row + at);
+      const auto* ahead = reinterpret_cast<const std::byte*>(rows_[slot + kAhead]);
+      for (std::int64_t at = 0; at < bytes; at += 64) fetch_ahead(ahead + at);
       float* to = widened + slot * width;
       widen(source, block.first_key + slot, width, to);
       rows_[slot] = to;

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory_resource>
 #include <new>
 
 #include "sightline/error.h"
@@ -137,6 +138,44 @@ TEST(CacheMemory, RunsOutWhileACacheIsMade) {
   EXPECT_GE(tried, 7) << "keys, values, table, pages, sequences and more";
 }
 
+// Counts what it hands out, and refuses a request.
+class CountingMemory final : public std::pmr::memory_resource {
+ public:
+  std::int64_t requested = 0, failing = 0;
+  std::size_t held = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    if (++requested == failing) throw std::bad_alloc();
+    held += bytes;
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* data, std::size_t bytes, std::size_t alignment) override {
+    held -= bytes;
+    std::pmr::new_delete_resource()->deallocate(data, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+TEST(CacheMemory, ComesFromWhereTheCallerSays) {
+  CountingMemory memory;
+  KvCacheOptions options = options_of(DType::f32);
+  options.memory = &memory;
+  {
+    const KvCache cache(options);
+    EXPECT_GE(memory.held, static_cast<std::size_t>(cache.bytes()));
+  }
+  EXPECT_EQ(memory.held, 0u);
+  const std::int64_t requests_of_one = memory.requested;
+  EXPECT_GE(requests_of_one, 7);
+  for (std::int64_t n = 1; n <= requests_of_one; ++n) {
+    memory.requested = 0;
+    memory.failing = n;
+    EXPECT_THROW(KvCache{options}, OutOfMemory) << n;
+    EXPECT_EQ(memory.held, 0u);
+  }
+}
+
 TEST(CacheMemory, NothingIsRequestedAfterwards) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i8_row, DType::q4_1}) {
     Scene scene(dtype);
@@ -150,7 +189,9 @@ TEST(CacheMemory, NothingIsRequestedAfterwards) {
                   append(scene.cache, scene.ids[0], scene.next);
                   const SequenceId fork = scene.cache.fork(scene.ids[1]);
                   append(scene.cache, fork, scene.next);
+                  const std::int64_t last[] = {scene.cache.length(fork) - 8};
                   scene.cache.truncate(fork, scene.cache.length(fork) - 7);
+                  scene.cache.keep(fork, scene.cache.length(fork) - 3, last);
                   scene.cache.free(fork);
                   scene.cache.view(scene.ids, view);
                   scene.cache.bind(view, 0, problem);
@@ -203,6 +244,7 @@ TEST(CacheMemory, RefusedCallsLeaveTheCacheAsItWas) {
     unchanged_by([&] { scene.cache.truncate(scene.ids[0], 20); });
     unchanged_by([&] { scene.cache.truncate(scene.ids[0], 1000); });
     unchanged_by([&] { scene.cache.free({}); });
+    unchanged_by([&] { scene.cache.keep(scene.ids[0], 70, std::vector<std::int64_t>{71}); });
     unchanged_by([&] { scene.cache.write(0, {&scene.ids[1], 1}, scene.next.k(), scene.next.v()); });
     unchanged_by([&] { scene.cache.append(scene.ids, scene.next.k(), scene.next.v()); });
     if (is_packed(dtype)) unchanged_by([&] { append(scene.cache, scene.ids[0], bad); });

@@ -140,6 +140,20 @@ std::optional<std::string> refusal(const KvCacheOptions& options, std::int64_t w
   return refusal(CachedProblem(cache, {&id, 1}, one.problem).problem());
 }
 
+// What a cache that was given these tokens alone holds, read row by row.
+Tokens decoded(const KvCache& cache, SequenceId id, const Tokens& tokens) {
+  const Reading reading(cache, id);
+  const std::int64_t count = tokens.key_shape[2];
+  Tokens kept = tokens;
+  for (std::int64_t head = 0; head < kKvHeads; ++head) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      std::ranges::copy(reading.key(0, head, j), kept.keys.begin() + (head * count + j) * kWidth);
+      std::ranges::copy(reading.value(0, head, j), kept.values.begin() + (head * count + j) * kValueWidth);
+    }
+  }
+  return kept;
+}
+
 constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8_row, DType::q4_1};
 
 class CachedAttention : public ::testing::TestWithParam<DType> {};
@@ -227,6 +241,21 @@ TEST_P(CachedAttention, HasTheSameBitsForForksAndInABatch) {
   }
 }
 
+// A row that was packed stands for the numbers that its codec gives, bit by bit.
+TEST_P(CachedAttention, HasTheBitsOfItsDecodedRows) {
+  const KvCacheOptions options = options_of(GetParam(), 32);
+  if (const auto why = refusal(options)) GTEST_SKIP() << *why;
+  const Prompt prompt(150, 14);
+  KvCache cache(options);
+  const SequenceId id = cache.create();
+  append(cache, id, prompt.tokens);
+  const Tokens kept = decoded(cache, id, prompt.tokens);
+  AttentionProblem dense = prompt.problem;
+  dense.k = kept.k();
+  dense.v = kept.v();
+  expect_same_bits(run(CachedProblem(cache, {&id, 1}, prompt.problem).problem()), run(dense), "decoded");
+}
+
 // What slots beyond the tokens in use hold does not matter: NaN, or numbers that would decide every row.
 TEST_P(CachedAttention, DoesNotSeeWhatWasTruncated) {
   const KvCacheOptions options = options_of(GetParam(), 64);
@@ -273,6 +302,33 @@ TEST_P(CachedAttention, ErrsAsItsTypeDoes) {
   EXPECT_LT(relative, bounds[index]);
 }
 
+// MLA: values are the first columns of the keys, which all query heads share.
+TEST_P(CachedAttention, ReadsValuesThatAreInTheKeys) {
+  KvCacheOptions options = options_of(GetParam(), 16);
+  options.kv_heads = 1;
+  options.key_width = 576;
+  options.value_width = kValueWidth;
+  options.values_in_keys = true;
+  std::mt19937_64 random(15);
+  const Tokens tokens = random_tokens(options, 1, 90, random);
+  std::vector<float> queries(kHeads * 576);
+  std::normal_distribution<float> normal;
+  for (float& x : queries) x = normal(random);
+  AttentionProblem problem;
+  problem.q = dense_view(std::as_const(queries).data(), {1, kHeads, 1, 576});
+  KvCache cache(options);
+  const SequenceId id = cache.create();
+  append(cache, id, tokens);
+  const CachedProblem cached(cache, {&id, 1}, problem);
+  if (const auto why = refusal(cached.problem())) GTEST_SKIP() << *why;
+  std::vector<float> keys;
+  const Reading reading(cache, id);
+  for (std::int64_t j = 0; j < 90; ++j) std::ranges::copy(reading.key(0, 0, j), std::back_inserter(keys));
+  problem.k = problem.v = dense_view(std::as_const(keys).data(), {1, 1, 90, 576});
+  problem.v.shape[3] = kValueWidth;
+  expect_same_bits(run(cached.problem()), run(problem), "as tensors");
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, CachedAttention, ::testing::ValuesIn(kTypes),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
 
@@ -311,14 +367,7 @@ TEST(CachedReference, ReadsEveryTypeAsItsCodecDoes) {
     const SequenceId id = cache.create();
     append(cache, id, prompt.tokens);
     const CachedProblem cached(cache, {&id, 1}, prompt.problem);
-    const Reading reading(cache, id);
-    Tokens kept = prompt.tokens;
-    for (std::int64_t head = 0; head < kKvHeads; ++head) {
-      for (std::int64_t j = 0; j < 40; ++j) {
-        std::ranges::copy(reading.key(0, head, j), kept.keys.begin() + (head * 40 + j) * kWidth);
-        std::ranges::copy(reading.value(0, head, j), kept.values.begin() + (head * 40 + j) * kValueWidth);
-      }
-    }
+    const Tokens kept = decoded(cache, id, prompt.tokens);
     AttentionProblem dense = prompt.problem;
     dense.k = kept.k();
     dense.v = kept.v();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "sightline/execution.h"
 #include "src/cache/new_tokens.h"
 #include "src/cache/page_memory.h"
 #include "src/cache/sequence_pages.h"
@@ -26,7 +27,8 @@ void check_range(const char* name, std::int64_t value, std::int64_t lowest, std:
                     std::to_string(highest) + ", not " + std::to_string(value));
 }
 
-KvCacheOptions checked(const KvCacheOptions& o) {
+// The options with their memory set.
+KvCacheOptions checked(KvCacheOptions o) {
   constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
   check_range("layers", o.layers, 1, 4096);
   check_range("kv_heads", o.kv_heads, 1, std::int64_t{1} << 20);
@@ -40,6 +42,7 @@ KvCacheOptions checked(const KvCacheOptions& o) {
   if (!is_row_type(o.dtype)) {
     throw BadArgument(std::string("not supported: a cache of ") + dtype_name(o.dtype));
   }
+  if (o.memory == nullptr) o.memory = o.huge_pages ? huge_page_resource() : std::pmr::new_delete_resource();
   return o;
 }
 
@@ -75,7 +78,7 @@ class KvCache::State {
       : options(checked_options),
         keys(options, options.key_width),
         pages(options),
-        written_(static_cast<std::size_t>(options.max_sequences * options.layers)) {
+        written_(static_cast<std::size_t>(options.max_sequences * options.layers), options.memory) {
     if (!options.values_in_keys) values.emplace(options, options.value_width);
   }
 
@@ -88,6 +91,10 @@ class KvCache::State {
   void check_layer(std::int64_t layer) const;
   void check_writable(std::int64_t layer, SequenceId id, std::int64_t count);
   void check_sees(SequenceId id, const SequenceSpan& span, const AttentionProblem& problem) const;
+  void check_own(SequenceId id, std::int64_t begin) const;
+  void check_kept(SequenceId id, std::int64_t length, std::span<const std::int64_t> positions);
+  void copy(cache::Slot from, cache::Slot to, std::int64_t count);
+  void truncate(SequenceId id, std::int64_t length);
   void extend(std::span<const SequenceId> ids, std::int64_t count);
   void store(std::int64_t layer, std::span<const SequenceId> ids, const NewTokens& tokens);
 
@@ -98,7 +105,7 @@ class KvCache::State {
   std::uint64_t version = next_version();
 
  private:
-  std::vector<std::int64_t> written_;  // [max_sequences, layers]
+  std::pmr::vector<std::int64_t> written_;  // [max_sequences, layers]
 };
 
 void KvCache::State::check_layer(std::int64_t layer) const {
@@ -117,10 +124,40 @@ void KvCache::State::check_writable(std::int64_t layer, SequenceId id, std::int6
                       " tokens of a sequence: this layer has " + std::to_string(known) + ", of which " +
                       std::to_string(known - std::min(kept, known)) + " are kept");
   }
-  for (std::int64_t at = begin; at < sequence.length; at += options.page_size - at % options.page_size) {
-    if (!pages.pool().is_shared(pages.page_of(id, at))) continue;
+  check_own(id, begin);
+}
+
+// The tokens from `begin` on are in pages that no fork shares.
+void KvCache::State::check_own(SequenceId id, std::int64_t begin) const {
+  const std::int64_t length = pages.at(id).length;
+  for (std::int64_t at = begin; at < length; at += options.page_size - at % options.page_size) {
+    if (!pages.pool().is_shared(pages.slot_of(id, at).page)) continue;
     throw BadArgument("the token at position " + std::to_string(at) +
-                      " is shared with a fork: write tokens before the sequence is forked");
+                      " is shared with a fork: write and choose tokens before the sequence is forked");
+  }
+}
+
+void KvCache::State::check_kept(SequenceId id, std::int64_t length, std::span<const std::int64_t> positions) {
+  const std::int64_t first = pages.at(id).first, end = pages.at(id).length;
+  if (length < first || length > end) {
+    throw BadArgument("cannot choose tokens from position " + std::to_string(length) + " on: the sequence keeps " +
+                      std::to_string(first) + " to " + std::to_string(end));
+  }
+  std::int64_t last = length - 1;
+  for (const std::int64_t position : positions) {
+    if (position <= last || position >= end) {
+      throw BadArgument("cannot keep position " + std::to_string(position) + ": positions ascend from " +
+                        std::to_string(length) + " and are below the length, " + std::to_string(end));
+    }
+    last = position;
+  }
+  pages.check_truncate(id, length + static_cast<std::int64_t>(positions.size()));
+  check_own(id, length);
+  const std::span<const std::int64_t> given = written(id);
+  const auto behind = std::ranges::find_if(given, [&](std::int64_t tokens) { return tokens < end; });
+  if (behind != given.end()) {
+    throw BadArgument("layer " + std::to_string(behind - given.begin()) + " was given " + std::to_string(*behind) +
+                      " of the " + std::to_string(end) + " tokens of a sequence: write the others first");
   }
 }
 
@@ -135,11 +172,25 @@ void KvCache::State::check_sees(SequenceId id, const SequenceSpan& span, const A
     throw BadArgument("a cache with a window needs the alignment bottom_right");
   }
   const SequencePages::Sequence& sequence = pages.at(id);
-  const std::int64_t query = span.query_position.value_or(sequence.length - problem.q.shape[2]);
+  // What attention() refuses must not overflow here.
+  constexpr std::int64_t kFar = std::int64_t{1} << 40;
+  const std::int64_t queries = std::clamp<std::int64_t>(problem.q.shape[2], 0, kFar);
+  const std::int64_t query = std::clamp(span.query_position.value_or(sequence.length - queries), -kFar, kFar);
   if (sequence.first > 0 && query - problem.window_left < sequence.first) {
     throw BadArgument("the query at position " + std::to_string(query) + " sees further back than position " +
                       std::to_string(sequence.first) + ", the lowest that the cache has kept");
   }
+}
+
+void KvCache::State::copy(cache::Slot from, cache::Slot to, std::int64_t count) {
+  keys.copy(from, to, count);
+  if (values) values->copy(from, to, count);
+}
+
+void KvCache::State::truncate(SequenceId id, std::int64_t length) {
+  pages.truncate(id, length);
+  for (std::int64_t& tokens : written(id)) tokens = std::min(tokens, length);
+  changed();
 }
 
 void KvCache::State::extend(std::span<const SequenceId> ids, std::int64_t count) {
@@ -149,8 +200,7 @@ void KvCache::State::extend(std::span<const SequenceId> ids, std::int64_t count)
     const SequencePages::Sequence& sequence = pages.at(id);
     if (sequence.copied_from < 0) continue;
     const std::int64_t tokens = (sequence.length - count) % options.page_size;
-    keys.copy(sequence.copied_from, sequence.copied_to, tokens);
-    if (values) values->copy(sequence.copied_from, sequence.copied_to, tokens);
+    copy({sequence.copied_from, 0}, {sequence.copied_to, 0}, tokens);
   }
   changed();
 }
@@ -187,10 +237,17 @@ void KvCache::free(SequenceId sequence) {
   state_->changed();
 }
 
-void KvCache::truncate(SequenceId sequence, std::int64_t length) {
-  state_->pages.truncate(sequence, length);
-  for (std::int64_t& written : state_->written(sequence)) written = std::min(written, length);
-  state_->changed();
+void KvCache::truncate(SequenceId sequence, std::int64_t length) { state_->truncate(sequence, length); }
+
+void KvCache::keep(SequenceId sequence, std::int64_t length, std::span<const std::int64_t> positions) {
+  State& s = *state_;
+  s.check_kept(sequence, length, positions);
+  std::int64_t to = length;
+  for (const std::int64_t from : positions) {
+    if (from != to) s.copy(s.pages.slot_of(sequence, from), s.pages.slot_of(sequence, to), 1);
+    ++to;
+  }
+  s.truncate(sequence, to);
 }
 
 void KvCache::extend(std::span<const SequenceId> sequences, std::int64_t count) { state_->extend(sequences, count); }

@@ -72,6 +72,34 @@ TEST(KvCacheErrors, DoesNotWriteWhatAForkShares) {
   EXPECT_MESSAGE(BadArgument, cache.write(0, {&parent, 1}, five.k(), five.v()), "cannot write the last 5 of the 4");
 }
 
+TEST(KvCacheErrors, KeepsOnlyTokensThatAreThere) {
+  KvCacheOptions options = small_options();
+  options.window = 8;
+  KvCache cache(options);
+  std::mt19937_64 random(23);
+  const SequenceId sequence = cache.create();
+  append(cache, sequence, random_tokens(options, 1, 40, random));
+  append(cache, sequence, random_tokens(options, 1, 4, random));
+  const auto refused = [&](std::int64_t length, std::vector<std::int64_t> positions, const char* part) {
+    EXPECT_MESSAGE(BadArgument, cache.keep(sequence, length, positions), part);
+    EXPECT_EQ(cache.length(sequence), 44);
+  };
+  refused(32, {}, "the sequence keeps 33 to 44");
+  refused(45, {}, "the sequence keeps 33 to 44");
+  refused(INT64_MIN, {}, "the sequence keeps 33 to 44");
+  refused(INT64_MAX, {INT64_MAX}, "the sequence keeps 33 to 44");
+  refused(40, {39}, "cannot keep position 39");
+  refused(40, {41, 41}, "cannot keep position 41");
+  refused(40, {41, 44}, "cannot keep position 44");
+  refused(40, {INT64_MIN}, "cannot keep position");
+  refused(35, {35, 36}, "cannot go back to position 37");
+  const SequenceId child = cache.fork(sequence);
+  refused(40, {41}, "shared with a fork");
+  cache.free(child);
+  cache.extend({&sequence, 1}, 1);
+  EXPECT_MESSAGE(BadArgument, cache.keep(sequence, 44, std::vector<std::int64_t>{44}), "was given 44 of the 45 tokens");
+}
+
 TEST(KvCacheErrors, AFullPoolRefusesTheWholeBatch) {
   KvCache cache(small_options());  // 8 pages of 16
   std::mt19937_64 random(11);
@@ -227,6 +255,81 @@ TEST(KvCacheErrors, LimitsSequencesAndTheirTokens) {
   EXPECT_EQ(cache.length(a), 40);
   cache.truncate(a, 39);
   append(cache, a, random_tokens(options, 1, 1, random));
+}
+
+// Any numbers at all, in any order: a documented error or none, and in the end every page is free again.
+TEST(KvCacheErrors, SurvivesAnyNumbers) {
+  KvCacheOptions options = small_options();
+  options.window = 20;
+  KvCache cache(options);
+  std::mt19937_64 random(24);
+  const auto number = [&]() -> std::int64_t {
+    constexpr std::int64_t kOdd[] = {-1, 0, 1, 15, 16, 17, 63, 1 << 30, INT64_MIN, INT64_MAX};
+    return random() % 2 == 0 ? kOdd[random() % std::size(kOdd)] : static_cast<std::int64_t>(random() % 70);
+  };
+  const auto id = [&] {
+    return SequenceId{static_cast<std::int32_t>(random() % 6) - 1, static_cast<std::uint32_t>(random() % 40)};
+  };
+  std::vector<SequenceId> known = {cache.create()};
+  const auto any_id = [&] { return random() % 8 == 0 ? id() : known[random() % known.size()]; };
+  const auto remember = [&](SequenceId made) { known.push_back(made); };
+  int refused = 0, done = 0;
+  KvView view;
+  for (int n = 0; n < 20000; ++n) {
+    const std::vector<SequenceId> batch(random() % 3, any_id());
+    const std::vector<std::int64_t> positions = {number(), number()};
+    AttentionProblem problem;
+    problem.window_left = number();
+    problem.q.shape[2] = number();
+    const Tokens tokens = random_tokens(options, 1, static_cast<std::int64_t>(random() % 20), random);
+    try {
+      switch (random() % 9) {
+        case 0:
+          remember(cache.create());
+          break;
+        case 1:
+          remember(cache.fork(any_id()));
+          break;
+        case 2:
+          cache.free(any_id());
+          break;
+        case 3:
+          cache.truncate(any_id(), number());
+          break;
+        case 4:
+          cache.keep(any_id(), number(), positions);
+          break;
+        case 5:
+          cache.extend(batch, number());
+          break;
+        case 6:
+          cache.write(number(), batch, tokens.k(), tokens.v());
+          break;
+        case 7:
+          append(cache, any_id(), tokens);
+          break;
+        default:
+          cache.view(batch, view);
+          if (!view.sequences.empty() && random() % 2 == 0) view.sequences[0].query_position = number();
+          cache.bind(view, number(), problem);
+          break;
+      }
+      ++done;
+    } catch (const Error&) {
+      ++refused;
+    }
+    ASSERT_LE(cache.pages_in_use(), options.page_count);
+  }
+  EXPECT_GT(done, 1000);
+  EXPECT_GT(refused, 1000);
+  for (const SequenceId made : known) {
+    try {
+      cache.free(made);
+    } catch (const BadArgument&) {
+    }
+  }
+  EXPECT_EQ(cache.pages_in_use(), 0);
+  EXPECT_EQ(cache.sequences_in_use(), 0);
 }
 
 }  // namespace

@@ -174,6 +174,35 @@ TEST(KvCache, TruncatesIntoASharedPageWithoutTouchingIt) {
   EXPECT_EQ(cache.pages_in_use(), 4);
 }
 
+// Of 30 tokens 18 stay; then 5 of the others follow, across pages and layers.
+TEST(KvCache, KeepsThePathThatWasAccepted) {
+  KvCacheOptions options = small_options();
+  options.layers = 2;
+  KvCache cache(options);
+  std::mt19937_64 random(22);
+  const SequenceId sequence = cache.create();
+  cache.extend({&sequence, 1}, 30);
+  std::vector<Tokens> tokens;
+  for (std::int64_t layer = 0; layer < 2; ++layer) {
+    tokens.push_back(random_tokens(options, 1, 30, random));
+    cache.write(layer, {&sequence, 1}, tokens[layer].k(), tokens[layer].v());
+  }
+  const std::vector<std::int64_t> accepted = {14, 15, 17, 22, 29};
+  cache.keep(sequence, 14, accepted);
+  EXPECT_EQ(cache.length(sequence), 19);
+  for (std::int64_t layer = 0; layer < 2; ++layer) {
+    const Reading reading(cache, sequence, layer);
+    for (std::int64_t position = 0; position < 19; ++position) {
+      const std::int64_t from = position < 14 ? position : accepted[static_cast<std::size_t>(position - 14)];
+      EXPECT_EQ(reading.key(0, 1, position), row_of(tokens[layer].keys, tokens[layer].key_shape, 0, 1, from));
+      EXPECT_EQ(reading.value(0, 0, position), row_of(tokens[layer].values, tokens[layer].value_shape, 0, 0, from));
+    }
+  }
+  cache.keep(sequence, 3, {});
+  EXPECT_EQ(cache.length(sequence), 3);
+  EXPECT_EQ(cache.pages_in_use(), 1);
+}
+
 TEST(KvCache, RollsAndKeepsPositions) {
   KvCacheOptions options = small_options();
   options.window = 20;

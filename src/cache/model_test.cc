@@ -71,7 +71,7 @@ class Model {
   explicit Model(const KvCacheOptions& options) : o_(options), cache_(options) {}
 
   void step() {
-    const std::int64_t kind = draw(0, 9);
+    const std::int64_t kind = draw(0, 10);
     if (sequences_.empty() || kind == 0) {
       create();
     } else if (kind == 1) {
@@ -80,6 +80,8 @@ class Model {
       free(any_sequence());
     } else if (kind <= 4) {
       truncate(any_sequence());
+    } else if (kind == 5) {
+      keep(any_sequence());
     } else {
       append();
     }
@@ -128,6 +130,46 @@ class Model {
     if (length == 0) s.first = s.gone = 0;
   }
 
+  // Each token from some position on stays or goes by chance.
+  void keep(std::size_t n) {
+    ModelSequence& s = sequences_[n];
+    const auto end = static_cast<std::int64_t>(s.tokens.size());
+    const std::int64_t length = draw(s.first, end);
+    std::vector<std::int64_t> positions, tokens(s.tokens.begin(), s.tokens.begin() + length);
+    for (std::int64_t position = length; position < end; ++position) {
+      if (draw(0, 1) == 0) continue;
+      positions.push_back(position);
+      tokens.push_back(s.tokens[static_cast<std::size_t>(position)]);
+    }
+    const auto kept = static_cast<std::int64_t>(tokens.size());
+    const bool too_far = o_.window > 0 && kept > 0 && std::max<std::int64_t>(0, kept - o_.window + 1) < s.first;
+    if (too_far || shares(s, length)) {
+      return refused<BadArgument>([&] { (void)cache_.keep(s.id, length, positions); });
+    }
+    events()["tokens moved"] += !positions.empty();
+    cache_.keep(s.id, length, positions);
+    s.tokens = tokens;
+    if (tokens.empty()) s.first = s.gone = 0;
+  }
+
+  std::vector<std::int32_t> table_of(const ModelSequence& s) const {
+    KvView view;
+    cache_.view({&s.id, 1}, view);
+    view.table.resize(static_cast<std::size_t>((view.keys + o_.page_size - 1) / o_.page_size));
+    return view.table;
+  }
+
+  // Whether another sequence has a page with tokens of this one from a position on.
+  bool shares(const ModelSequence& s, std::int64_t position) const {
+    if (position == static_cast<std::int64_t>(s.tokens.size())) return false;
+    std::vector<std::int32_t> own = table_of(s);
+    own.erase(own.begin(), own.begin() + (position / o_.page_size - s.gone));
+    return std::ranges::any_of(sequences_, [&](const ModelSequence& other) {
+      const auto table = table_of(other);
+      return other.id != s.id && std::ranges::find_first_of(table, own) != table.end();
+    });
+  }
+
   std::int64_t next_first(const ModelSequence& s) const {
     if (o_.window == 0) return 0;
     return std::max(s.first, static_cast<std::int64_t>(s.tokens.size()) - o_.window + 1);
@@ -136,14 +178,8 @@ class Model {
   // Pages in use if these sequences grew: their tables are gone through, page by page.
   std::int64_t pages_after(const std::vector<std::size_t>& batch, std::int64_t count) const {
     std::map<std::int32_t, int> holders;
-    const auto pages = [&](const ModelSequence& s) {
-      KvView view;
-      cache_.view({&s.id, 1}, view);
-      view.table.resize(static_cast<std::size_t>((view.keys + o_.page_size - 1) / o_.page_size));
-      return view.table;
-    };
     for (const ModelSequence& s : sequences_) {
-      for (const std::int32_t page : pages(s)) ++holders[page];
+      for (const std::int32_t page : table_of(s)) ++holders[page];
     }
     RC_ASSERT(cache_.pages_in_use() == static_cast<std::int64_t>(holders.size()));
     std::int64_t fresh = 0;
@@ -151,13 +187,13 @@ class Model {
       const ModelSequence& s = sequences_[n];
       const std::int64_t leaving = next_first(s) / o_.page_size - s.gone;
       events()["pages given back"] += leaving > 0;
-      for (std::int64_t page = 0; page < leaving; ++page) --holders[pages(s)[static_cast<std::size_t>(page)]];
+      for (std::int64_t page = 0; page < leaving; ++page) --holders[table_of(s)[static_cast<std::size_t>(page)]];
     }
     for (const std::size_t n : batch) {
       const auto length = static_cast<std::int64_t>(sequences_[n].tokens.size());
       fresh += (length + count + o_.page_size - 1) / o_.page_size - (length + o_.page_size - 1) / o_.page_size;
-      if (length % o_.page_size == 0 || holders[pages(sequences_[n]).back()] == 1) continue;
-      --holders[pages(sequences_[n]).back()];
+      if (length % o_.page_size == 0 || holders[table_of(sequences_[n]).back()] == 1) continue;
+      --holders[table_of(sequences_[n]).back()];
       ++fresh;
       ++events()["a shared page is copied"];
     }
@@ -255,7 +291,7 @@ TEST(CacheModel, AgreesWithPlainListsOfTokens) {
     const std::int64_t steps = draw(1, 400);
     for (std::int64_t n = 0; n < steps; ++n) model.step();
   }));
-  EXPECT_EQ(events().size(), 7u);
+  EXPECT_EQ(events().size(), 8u);
   for (const auto& [event, times] : events()) {
     std::cout << "  " << event << ": " << times << '\n';
     EXPECT_GT(times, 0) << event;

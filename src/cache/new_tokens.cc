@@ -29,11 +29,10 @@ void NewTokens::store(std::int64_t b, SequenceId id, std::int64_t layer, const S
                       PageMemory* values) const {
   const std::int64_t begin = pages.at(id).length - count_;
   for (std::int64_t token = 0; token < count_; ++token) {
-    const std::int32_t page = pages.page_of(id, begin + token);
-    const std::int64_t slot = (begin + token) % options_.page_size;
+    const Slot slot = pages.slot_of(id, begin + token);
     for (std::int64_t head = 0; head < options_.kv_heads; ++head) {
-      k_.store(b, head, token, options_.dtype, keys.row(layer, page, head, slot));
-      if (values != nullptr) v_->store(b, head, token, options_.dtype, values->row(layer, page, head, slot));
+      k_.store(b, head, token, options_.dtype, keys.row(layer, slot, head));
+      if (values != nullptr) v_->store(b, head, token, options_.dtype, values->row(layer, slot, head));
     }
   }
 }

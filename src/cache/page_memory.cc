@@ -2,10 +2,6 @@
 
 #include <cstring>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include "sightline/error.h"
 
 namespace sightline::cache {
@@ -21,16 +17,6 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return result;
 }
 
-// Only a wish: what the system cannot do changes nothing.
-void ask_for_huge_pages([[maybe_unused]] AlignedBuffer<std::byte>& memory) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  constexpr std::uintptr_t kHuge = std::uintptr_t{2} << 20;
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
-  const std::uintptr_t from = (begin + kHuge - 1) / kHuge * kHuge, to = (begin + memory.size()) / kHuge * kHuge;
-  if (from < to) (void)madvise(memory.data() + (from - begin), to - from, MADV_HUGEPAGE);
-#endif
-}
-
 }  // namespace
 
 PageMemory::PageMemory(const KvCacheOptions& o, std::int64_t width)
@@ -44,15 +30,14 @@ PageMemory::PageMemory(const KvCacheOptions& o, std::int64_t width)
       row_stride_(round_up(static_cast<std::int64_t>(row_bytes(o.dtype, width)), is_packed(o.dtype) ? 4 : 1)),
       // Limits keep a page of a layer below 2^62 bytes; it begins on a cache line.
       page_bytes_(round_up(product(product(heads_, page_size_), row_stride_), kBufferAlignment)),
-      memory_(static_cast<std::size_t>(product(product(page_bytes_, pages_), layers_))) {
-  if (o.huge_pages) ask_for_huge_pages(memory_);
+      memory_(static_cast<std::size_t>(product(product(page_bytes_, pages_), layers_)), o.memory) {
   if (o.touch) std::memset(memory_.data(), 0, memory_.size());
 }
 
-void PageMemory::copy(std::int32_t from, std::int32_t to, std::int64_t tokens) {
+void PageMemory::copy(Slot from, Slot to, std::int64_t count) {
   for (std::int64_t layer = 0; layer < layers_; ++layer) {
     for (std::int64_t head = 0; head < heads_; ++head) {
-      std::memcpy(row(layer, to, head, 0), row(layer, from, head, 0), static_cast<std::size_t>(tokens * row_stride_));
+      std::memcpy(row(layer, to, head), row(layer, from, head), static_cast<std::size_t>(count * row_stride_));
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sightline/kv_cache.h"
+#include "src/cache/page_pool.h"
 #include "src/tensor/aligned_buffer.h"
 
 namespace sightline::cache {
@@ -14,16 +15,14 @@ namespace sightline::cache {
 /// side by side would be pieces Hkv rows apart.
 class PageMemory {
  public:
-  /// Of checked options. Throws OutOfMemory.
+  /// Of checked options, whose memory is set. Throws OutOfMemory.
   PageMemory(const KvCacheOptions& options, std::int64_t width);
 
-  std::byte* row(std::int64_t layer, std::int32_t page, std::int64_t head, std::int64_t slot) {
-    return memory_.data() + (layer * pages_ + page) * page_bytes_ + (head * page_size_ + slot) * row_stride_;
+  std::byte* row(std::int64_t layer, Slot slot, std::int64_t head) {
+    return memory_.data() + (layer * pages_ + slot.page) * page_bytes_ + (head * page_size_ + slot.index) * row_stride_;
   }
-  /// Bytes between rows of neighbouring tokens.
-  std::int64_t row_stride() const { return row_stride_; }
-  /// Copies the first `tokens` of a page to another, in every layer.
-  void copy(std::int32_t from, std::int32_t to, std::int64_t tokens);
+  /// Copies `count` tokens that follow one another in a page to another place, in every layer.
+  void copy(Slot from, Slot to, std::int64_t count);
   /// All pages of a layer, as attention() reads them, each width rows of the first `width` columns.
   TensorView tensor(std::int64_t layer, std::int64_t batch, std::int64_t keys, std::int64_t width) const;
   /// In elements; bytes for packed rows.

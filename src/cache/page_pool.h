@@ -2,15 +2,24 @@
 #define SIGHTLINE_CACHE_PAGE_POOL_H_
 
 #include <cstdint>
+#include <memory_resource>
 
 #include "src/tensor/aligned_buffer.h"
 
 namespace sightline::cache {
 
+/// Where a token lies.
+struct Slot {
+  std::int32_t page;
+  std::int64_t index;  // within the page
+};
+
 /// Which pages are free, and how many sequences hold each of the others. Nothing here throws once it is made.
 class PagePool {
  public:
-  explicit PagePool(std::int64_t pages) : holders_(AlignedBuffer<std::int32_t>::zeroed(pages)), free_(pages) {
+  PagePool(std::int64_t pages, std::pmr::memory_resource* memory)
+      : holders_(AlignedBuffer<std::int32_t>::zeroed(static_cast<std::size_t>(pages), memory)),
+        free_(static_cast<std::size_t>(pages), memory) {
     // A stack: what was given back last, and may still be in cache, is handed out first.
     for (std::int64_t page = pages; page-- > 0;) push(static_cast<std::int32_t>(page));
   }

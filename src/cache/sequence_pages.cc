@@ -25,9 +25,10 @@ SequencePages::SequencePages(const KvCacheOptions& o)
       window_(o.window),
       max_tokens_(o.max_tokens > 0 ? o.max_tokens : kMaxLength),
       entries_(entries_of(o)),
-      pool_(o.page_count),
-      sequences_(static_cast<std::size_t>(o.max_sequences)),
-      table_(static_cast<std::size_t>(o.max_sequences * entries_)) {
+      pool_(o.page_count, o.memory),
+      sequences_(static_cast<std::size_t>(o.max_sequences), o.memory),
+      table_(static_cast<std::size_t>(o.max_sequences * entries_), o.memory),
+      free_slots_(o.memory) {
   free_slots_.reserve(sequences_.size());
   for (std::int64_t slot = o.max_sequences; slot-- > 0;) free_slots_.push_back(static_cast<std::int32_t>(slot));
 }
@@ -76,9 +77,8 @@ void SequencePages::free(SequenceId id) {
   free_slots_.push_back(id.slot);
 }
 
-// A shared page keeps the tokens of the others: this sequence's length hides them, and the next token gets a copy.
-void SequencePages::truncate(SequenceId id, std::int64_t length) {
-  Sequence& sequence = mutable_at(id);
+void SequencePages::check_truncate(SequenceId id, std::int64_t length) const {
+  const Sequence& sequence = at(id);
   if (length < 0 || length > sequence.length) {
     throw BadArgument("cannot truncate to " + std::to_string(length) + " tokens: the sequence has " +
                       std::to_string(sequence.length));
@@ -88,6 +88,12 @@ void SequencePages::truncate(SequenceId id, std::int64_t length) {
                       std::to_string(window_) + " before it only positions from " + std::to_string(sequence.first) +
                       " are left; go back to " + std::to_string(sequence.first + window_ - 1) + " or more, or to 0");
   }
+}
+
+// A shared page keeps the tokens of the others: this sequence's length hides them, and the next token gets a copy.
+void SequencePages::truncate(SequenceId id, std::int64_t length) {
+  check_truncate(id, length);
+  Sequence& sequence = sequences_[id.slot];
   if (length == 0) sequence.gone = sequence.first = 0;
   const std::int64_t kept = length == 0 ? 0 : pages_for(length) - sequence.gone;
   for (std::int64_t n = kept; n < sequence.pages; ++n) pool_.drop(row(id.slot)[n]);

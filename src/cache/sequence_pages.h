@@ -29,13 +29,15 @@ class SequencePages {
     std::uint64_t call = 0;                         // finds sequences that are named twice
   };
 
-  /// Of checked options.
+  /// Of checked options, whose memory is set.
   explicit SequencePages(const KvCacheOptions& options);
 
   SequenceId create();
   SequenceId fork(SequenceId id);
   void free(SequenceId id);
   void truncate(SequenceId id, std::int64_t length);
+  /// Throws what truncate() would.
+  void check_truncate(SequenceId id, std::int64_t length) const;
   void extend(std::span<const SequenceId> ids, std::int64_t count);
 
   /// Throws BadArgument for what is not in use.
@@ -44,8 +46,8 @@ class SequencePages {
     return {row(id.slot), static_cast<std::size_t>(at(id).pages)};
   }
   /// Where the token at a position that the sequence keeps lies.
-  std::int32_t page_of(SequenceId id, std::int64_t position) const {
-    return row(id.slot)[position / page_size_ - sequences_[id.slot].gone];
+  Slot slot_of(SequenceId id, std::int64_t position) const {
+    return {row(id.slot)[position / page_size_ - sequences_[id.slot].gone], position % page_size_};
   }
 
   const PagePool& pool() const { return pool_; }
@@ -73,9 +75,9 @@ class SequencePages {
 
   std::int64_t page_size_, window_, max_tokens_, entries_;
   PagePool pool_;
-  std::vector<Sequence> sequences_;       // [max_sequences]
-  AlignedBuffer<std::int32_t> table_;     // [max_sequences, entries]
-  std::vector<std::int32_t> free_slots_;  // a stack, with room for all
+  std::pmr::vector<Sequence> sequences_;       // [max_sequences]
+  AlignedBuffer<std::int32_t> table_;          // [max_sequences, entries]
+  std::pmr::vector<std::int32_t> free_slots_;  // a stack, with room for all
   std::uint64_t calls_ = 0;
 };
 

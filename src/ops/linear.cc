@@ -228,7 +228,7 @@ void linear(const Linear& layer, const float* x, std::int64_t rows, float* y, in
 
   const std::int64_t block_rows = rows_per_block(std::max(padded_in, kPad));
   const std::int64_t row_blocks = (rows + block_rows - 1) / block_rows;
-  const std::int64_t block_outs = outs_per_block(out, cpu::resolve_threads(threads));
+  const std::int64_t block_outs = outs_per_block(out, cpu::Workers(threads).count());
   const std::int64_t out_blocks = (out + block_outs - 1) / block_outs;
   const auto compute = HWY_DYNAMIC_DISPATCH(linear_block);
   cpu::parallel_for(row_blocks * out_blocks, threads, [&](std::int64_t task) {

@@ -89,8 +89,9 @@ class BackwardBounds {
     const double terms = kUnit * (4 * static_cast<double>(p_.v.shape[3]) + 100);
     for (std::int64_t n = 0; n < query.key_count; ++n) {
       if (forward_.scores[first + n] == reference::kHidden) continue;
-      const double weight = forward_.weights[first + n] + 0x1p-126;
-      add_pair(query, n, weight, row, 2 * weight * row.slope * (4 * row.weight + terms + count_unit(query)));
+      const double weight = forward_.weights[first + n];
+      const double relative = 4 * row.weight + terms + count_unit(query);
+      add_pair(query, n, weight, row, 2 * row.slope * (weight * relative + kSmallest));
     }
     if (!p_.sinks.empty()) {
       bounds_.sinks[query.h] += 2 * row.slope * (4 * row.weight + terms + count_unit(query));
@@ -115,7 +116,7 @@ class BackwardBounds {
     }
     for (std::int64_t d = 0; d < p_.v.shape[3] && kept(query, n); ++d) {
       bounds_.v[offset(p_.v, {query.b, query.kv_head, j, d})] +=
-          weight * mix_factor(query) * (row.weight + count_unit(query)) *
+          mix_factor(query) * (weight * (row.weight + count_unit(query)) + kSmallest) *
           std::abs(reference::at(dout_, query.b, query.h, query.i, d));
     }
     const std::int64_t ahead = reference::position_of_key(p_, query, n) - query.position;

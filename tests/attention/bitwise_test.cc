@@ -55,7 +55,7 @@ TEST(AttentionBitwise, OneThreadOrMore) {
 
 TEST(AttentionBitwise, PagedOrContiguous) {
   check_recipes(0.25, [](const ProblemRecipe& any) {
-    const ProblemRecipe recipe = any.with(Feature::pages);
+    const ProblemRecipe recipe = any.without(Feature::packed).with(Feature::pages);
     const Drawn drawn(recipe);
     const Contiguous contiguous(drawn.random.problem());
     const Observed paged = drawn.run(2);

@@ -57,9 +57,12 @@ Observed::Observed(const AttentionProblem& problem, const ObservationRecipe& rec
   topk_index.assign(rows * recipe.top_k, -2);
   topk_weight.assign(rows * recipe.top_k, kUnwritten);
   offset_mass.assign(rows * recipe.offsets.size(), kUnwritten);
-  key_mass.assign(planes * problem.k.shape[2], kUnwritten);
   segment_mass.assign(rows * recipe.segments, kUnwritten);
-  overview.assign(planes * recipe.overview_rows * recipe.overview_cols, kUnwritten);
+  const bool packed = !problem.cu_seqlens_q.empty(), packed_keys = !problem.cu_seqlens_k.empty();
+  const std::size_t sequences = packed ? problem.cu_seqlens_q.size() - 1 : problem.q.shape[0];
+  const std::size_t heads = problem.q.shape[1], key_planes = packed && packed_keys ? heads : sequences * heads;
+  key_mass.assign(key_planes * problem.k.shape[2], kUnwritten);
+  overview.assign(sequences * heads * recipe.overview_rows * recipe.overview_cols, kUnwritten);
   row_weights.assign(planes * recipe.rows.size() * problem.k.shape[2], kUnwritten);
   if (recipe.sinks) sink_weight.assign(rows, kUnwritten);
   if (recipe.sinks) entropy_with_sink.assign(rows, kUnwritten);

@@ -54,6 +54,10 @@ RandomProblem::RandomProblem(const ProblemRecipe& recipe) : recipe_(recipe), seq
   store(numbers);
 }
 
+std::int64_t key_plane(const AttentionProblem& problem, const reference::Query& query) {
+  return !problem.cu_seqlens_q.empty() && problem.cu_seqlens_k.empty() ? query.sequence : query.b;
+}
+
 Strided<float> RandomProblem::make_output() const {
   const Shape4 shape{recipe_.batch, recipe_.query_heads(), recipe_.queries, recipe_.value_width};
   return {DType::f32, shape, recipe_.out, 7.5e8f};
@@ -69,8 +73,10 @@ RandomProblem::Numbers RandomProblem::make_numbers() const {
   };
   Numbers numbers;
   numbers.q = make(problem_.q, recipe_.magnitude);
-  numbers.k = make(problem_.k, recipe_.magnitude);
-  numbers.v = make(problem_.v, 1);
+  TensorView k = problem_.k, v = problem_.v;
+  k.shape[0] = v.shape[0] = sequences_.key_planes();
+  numbers.k = make(k, recipe_.magnitude);
+  numbers.v = make(v, 1);
   return numbers;
 }
 
@@ -128,6 +134,7 @@ void RandomProblem::store(const Numbers& numbers) {
   problem_.k = k_.view();
   problem_.v = v_.view();
   if (!paging_) return;
+  problem_.k.shape[0] = problem_.v.shape[0] = recipe_.batch;
   problem_.pages = paging_->view();
   problem_.pages.k_page_stride = problem_.k.strides[0];
   problem_.pages.v_page_stride = problem_.v.strides[0];
@@ -143,7 +150,8 @@ Operand RandomProblem::store_keys(const Strided<float>& numbers, Layout layout, 
           }};
 }
 
-// For each [batch, kv head, key]: whether any query sees it. Width 1 and zeros make scores nothing but bias and mask.
+// For each [set of keys, kv head, key]: whether any query sees it. Width 1 and zeros make scores nothing but bias and
+// mask.
 std::vector<bool> RandomProblem::seen_keys() const {
   const float zero = 0;
   AttentionProblem bare = problem_;
@@ -154,11 +162,13 @@ std::vector<bool> RandomProblem::seen_keys() const {
   }
   const auto scores = reference::attention(bare).scores;
   const std::int64_t heads = recipe_.query_heads(), queries = recipe_.queries, keys = recipe_.keys;
-  std::vector<bool> seen(recipe_.batch * recipe_.kv_heads * keys);
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    const std::int64_t j = static_cast<std::int64_t>(i) % keys, plane = static_cast<std::int64_t>(i) / keys / queries;
-    const std::int64_t b = plane / heads, kv_head = plane % heads / recipe_.group;
-    if (scores[i] != -kInf) seen[(b * recipe_.kv_heads + kv_head) * keys + j] = true;
+  std::vector<bool> seen(sequences_.key_planes() * recipe_.kv_heads * keys);
+  for (std::int64_t row = 0; row < recipe_.batch * heads * queries; ++row) {
+    const auto query = reference::locate(problem_, row / queries / heads, row / queries % heads, row % queries);
+    const std::int64_t plane = key_plane(problem_, query) * recipe_.kv_heads + query.kv_head;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      if (scores[row * keys + j] != -kInf) seen[plane * keys + j] = true;
+    }
   }
   return seen;
 }
@@ -176,7 +186,7 @@ void RandomProblem::poison(Numbers& numbers) const {
   std::mt19937_64 random = recipe_.numbers(kPoison);
   const auto seen = seen_keys();
   std::size_t index = 0;
-  for (std::int64_t b = 0; b < recipe_.batch; ++b) {
+  for (std::int64_t b = 0; b < sequences_.key_planes(); ++b) {
     for (std::int64_t h = 0; h < recipe_.kv_heads; ++h) {
       for (std::int64_t j = 0; j < recipe_.keys; ++j, ++index) {
         const bool visible = seen[index];

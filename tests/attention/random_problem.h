@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sightline/attention.h"
+#include "src/attention/reference_operands.h"
 #include "tests/attention/features.h"
 #include "tests/attention/operand.h"
 #include "tests/attention/recipe.h"
@@ -56,6 +57,10 @@ class RandomProblem {
   Strided<std::uint8_t> mask_;
   AttentionProblem problem_;
 };
+
+/// Which set of keys a query looks at, as an index of Operand::magnitude(): packed sequences whose keys are in pages
+/// have one each.
+std::int64_t key_plane(const AttentionProblem& problem, const reference::Query& query);
 
 }  // namespace sightline::testing
 

@@ -1,5 +1,6 @@
 #include "tests/attention/recipe.h"
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -83,7 +84,10 @@ ProblemRecipe consistent(ProblemRecipe r) {
     r.batch = 1;
     r = r.without(Feature::tree);
   }
-  if (r.has(Feature::tree) && r.queries > r.keys) r.queries = r.keys;
+  if (r.has(Feature::tree)) {
+    r.queries = std::min(r.queries, r.keys);
+    r.alignment = Alignment::bottom_right;
+  }
   if (r.has(Feature::half_bias) && r.bias == BiasKind::none) r.bias = BiasKind::plain;
   return r;
 }

@@ -128,6 +128,7 @@ void Checker::check_rows() {
     const double lost = kSmallest / seen * static_cast<double>(keys_) * (2.0 * static_cast<double>(keys_) + 20000);
     // Within a block of 64 keys beside the row, distances come from differences of sums of positions.
     const double within_block = 64 * 8 * kUnit;
+    if (!p_.tree_parents.empty()) continue;  // observed by the order of its nodes
     near("position", row, got_.position[row], want_.position[row], want_.position[row] * 2 * bound.weight + lost);
     near("distance", row, got_.distance[row], want_.distance[row],
          want_.distance[row] * 2 * bound.weight + within_block + lost);
@@ -162,11 +163,13 @@ void Checker::check_output_row(std::int64_t row) {
   for (std::int64_t d = 0; d < width; ++d) {
     const double want = want_.out[row * width + d];
     double magnitude = 0, largest = 0;
-    // A weight so small that fp32 has 0, or one that dropout takes, on a value that is not finite.
-    bool unclear = head == 0 && !std::isfinite(want);
+    // A weight so small that fp32 has 0, or one that dropout or a caller's function takes, on a value that is not
+    // finite.
+    bool unclear = (head == 0 && !std::isfinite(want)) || (p_.keep && bounds_[row].nan);
     for (std::int64_t j = 0; j < keys_; ++j) {
+      const double value = random_.v().magnitude(key_plane(p_, query), query.kv_head, j, d);
+      if (scores(row)[j] == -kInf && p_.score_function != nullptr && !std::isfinite(value)) unclear = true;
       if (scores(row)[j] == -kInf) continue;
-      const double value = random_.v().magnitude(query.b, query.kv_head, j, d);
       const bool dropped = p_.keep && reference::at(p_.keep, query.b, query.h, query.i, j) == 0;
       if (!std::isfinite(value) && (dropped || weights(row)[j] < kNegligible)) unclear = true;
       if (dropped) continue;
@@ -308,8 +311,9 @@ void Checker::check_sum(const char* what, const std::vector<float>& got, const s
                         const std::vector<double>& bounds) {
   if (got.size() != expected.size()) return fail(what, 0, "another size", got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const bool any_nan = std::isnan(bounds[i]);  // of a row that is NaN; a weight that it did see is NaN
-    if (any_nan && !(std::isnan(expected[i]) && got.size() == got_.offset_mass.size())) continue;
+    // Of a row that is NaN. A single weight that it did see is NaN, but for one that fp32 loses times a NaN length.
+    const bool single = &got == &got_.offset_mass && recipe_.measure == Measure::weight;
+    if (std::isnan(bounds[i]) && !(single && std::isnan(expected[i]))) continue;
     near(what, static_cast<std::int64_t>(i), got[i], expected[i], bounds[i] + kSmallest);
   }
 }
@@ -321,7 +325,7 @@ void Checker::check_sums() {
   const auto expected = reference::observe(p_, want_, see);
   see.measure = Measure::weight;
   const auto bounds = reference::observe(p_, bounds_of_weights(), see);
-  check_sum("offset_mass", got_.offset_mass, expected.offset_mass, bounds.offset_mass);
+  if (p_.tree_parents.empty()) check_sum("offset_mass", got_.offset_mass, expected.offset_mass, bounds.offset_mass);
   check_sum("segment_mass", got_.segment_mass, expected.segment_mass, bounds.segment_mass);
   check_sum("key_mass", got_.key_mass, expected.key_mass, bounds.key_mass);
   check_sum("overview", got_.overview, expected.overview, bounds.overview);

@@ -22,7 +22,7 @@ double product(const RandomProblem& random, const reference::Query& query, std::
   const std::int64_t width = p.q.shape[3];
   const double scale = std::abs(p.scale ? *p.scale : 1 / std::sqrt(static_cast<double>(width)));
   return scale * length(random.q(), query.b, query.h, query.i, width) *
-         length(random.k(), query.b, query.kv_head, query.first_key + n, width);
+         length(random.k(), key_plane(p, query), query.kv_head, query.first_key + n, width);
 }
 
 // The most that is added to the score of key n.
@@ -97,7 +97,8 @@ double raw_score_bound(const RandomProblem& random, const reference::Query& quer
 }
 
 double value_length(const RandomProblem& random, const reference::Query& query, std::int64_t n) {
-  return length(random.v(), query.b, query.kv_head, query.first_key + n, random.problem().v.shape[3]);
+  return length(random.v(), key_plane(random.problem(), query), query.kv_head, query.first_key + n,
+                random.problem().v.shape[3]);
 }
 
 }  // namespace sightline::testing

@@ -18,13 +18,17 @@ std::vector<std::int32_t> any_begins(std::int64_t sequences, std::int64_t total,
 
 }  // namespace
 
-Sequences::Sequences(const ProblemRecipe& recipe) : recipe_(recipe) {
+Sequences::Sequences(const ProblemRecipe& recipe) : recipe_(recipe), key_planes_(recipe.batch) {
   std::int64_t count = recipe.batch;
   if (recipe.has(Feature::packed)) {
     std::mt19937_64 random = recipe.numbers(Feature::packed);
     count = between(random, 1, 6);
     q_begins_ = any_begins(count, recipe.queries, random);
-    k_begins_ = any_begins(count, recipe.keys, random);
+    if (recipe.has(Feature::pages)) {
+      key_planes_ = count;  // each has a table, and as many keys as any
+    } else {
+      k_begins_ = any_begins(count, recipe.keys, random);
+    }
   }
   std::mt19937_64 random = recipe.numbers(1);
   for (std::int64_t s = 0; recipe.sequences && s < count; ++s) spans_.push_back(any_span(s, random));
@@ -53,11 +57,11 @@ SequenceSpan Sequences::any_span(std::int64_t sequence, std::mt19937_64& random)
 }
 
 std::vector<std::int64_t> Sequences::lengths() const {
-  const std::size_t count = k_begins_.empty() ? recipe_.batch : k_begins_.size() - 1;
+  const std::int64_t count = k_begins_.empty() ? key_planes_ : static_cast<std::int64_t>(k_begins_.size()) - 1;
   std::vector<std::int64_t> lengths;
-  for (std::size_t s = 0; s < count; ++s) {
+  for (std::int64_t s = 0; s < count; ++s) {
     const std::int64_t in_use = spans_.empty() ? -1 : spans_[s].key_count;
-    lengths.push_back(in_use < 0 ? keys_of(static_cast<std::int64_t>(s)) : in_use);
+    lengths.push_back(in_use < 0 ? keys_of(s) : in_use);
   }
   return lengths;
 }

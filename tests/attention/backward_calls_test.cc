@@ -1,7 +1,10 @@
-// What the backward pass refuses, by name; and that it leaves gradients alone that are not asked for.
+// What the backward pass refuses, by name; that it leaves gradients alone that are not asked for; how a call runs and
+// ends.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sightline/backward.h"
@@ -105,26 +108,86 @@ TEST(BackwardRefusals, NothingIsWrittenThatIsNotAskedFor) {
   }
 }
 
-// Of many heads that wait for one another, since they share the gradient of a bias.
-TEST(BackwardRefusals, WhatAMaskFunctionThrowsEndsEveryThread) {
+// Twelve heads that share the gradient of a bias, and so wait for one another.
+struct ManyHeads {
   const std::array<std::int64_t, 4> shape{1, 12, 60, 4};
-  const std::vector<float> numbers(12 * 60 * 4, 0.5f), bias(60 * 60);
-  std::vector<float> dbias(bias.size());
+  std::vector<float> numbers = std::vector<float>(12 * 60 * 4, 0.5f), bias = std::vector<float>(60 * 60);
+  std::vector<float> dbias = std::vector<float>(60 * 60);
+  AttentionProblem problem;
+
+  ManyHeads() {
+    problem.q = problem.k = problem.v = all();
+    problem.bias = dense_view(std::as_const(bias).data(), {1, 1, 60, 60});
+  }
+  TensorView all() const { return dense_view(numbers.data(), shape); }
+  void run(const AttentionOptions& options) {
+    Gradients gradients;
+    gradients.bias = dense_view(dbias.data(), problem.bias.shape);
+    attention_backward(problem, {all(), numbers.data(), numbers.data()}, all(), gradients, options);
+  }
+};
+
+TEST(BackwardCalls, WhatAMaskFunctionThrowsEndsEveryThread) {
   struct Fault {};
   const auto faulty = mask_function([](const ScorePair& pair) {
     if (pair.head == 3) throw Fault();
     return true;
   });
-  AttentionProblem problem;
-  problem.q = problem.k = problem.v = dense_view(numbers.data(), shape);
-  problem.bias = dense_view(bias.data(), {1, 1, 60, 60});
-  problem.mask_function = &faulty;
-  Gradients gradients;
-  gradients.bias = dense_view(dbias.data(), problem.bias.shape);
-  const TensorView all = dense_view(numbers.data(), shape);
-  for (const int threads : {1, 2, 5}) {
-    EXPECT_THROW(attention_backward(problem, {all, numbers.data(), numbers.data()}, all, gradients, {threads}), Fault);
+  ManyHeads many;
+  many.problem.mask_function = &faulty;
+  for (const int threads : {1, 2, 5}) EXPECT_THROW(many.run({threads}), Fault);
+}
+
+struct CountedProgress final : Progress {
+  bool advance(std::int64_t now, std::int64_t of) override {
+    EXPECT_EQ(now, done + 1);
+    done = now;
+    total = of;
+    return now < stop_at;
   }
+  std::int64_t done = 0, total = 0, stop_at = INT64_MAX;
+};
+
+TEST(BackwardCalls, ProgressReachesItsEndAndStops) {
+  for (const int threads : {1, 3}) {
+    ManyHeads many;
+    CountedProgress to_the_end;
+    AttentionOptions options{threads};
+    options.progress = &to_the_end;
+    many.run(options);
+    EXPECT_EQ(to_the_end.done, to_the_end.total);
+    EXPECT_EQ(to_the_end.total, 12);
+    CountedProgress stopped;
+    stopped.stop_at = 4;
+    options.progress = &stopped;
+    EXPECT_THROW(many.run(options), Cancelled);
+  }
+}
+
+// An executor whose bodies run one after the other: none may wait for one that has not begun.
+struct OneAfterTheOther final : Executor {
+  int concurrency() const override { return 4; }
+  void run(int count, const std::function<void()>& body) override {
+    for (int i = 0; i < count; ++i) body();
+  }
+};
+
+TEST(BackwardCalls, TheCallersThreads) {
+  ManyHeads own, callers;
+  own.run({2});
+  OneAfterTheOther executor;
+  AttentionOptions options;
+  options.executor = &executor;
+  callers.run(options);
+  EXPECT_EQ(callers.dbias, own.dbias);
+}
+
+TEST(BackwardCalls, WorkspacesAndStatesAreRefused) {
+  ManyHeads many;
+  Workspace workspace;
+  AttentionOptions options;
+  options.workspace = &workspace;
+  EXPECT_THROW(many.run(options), BadArgument);
 }
 
 }  // namespace
