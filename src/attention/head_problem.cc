@@ -179,6 +179,7 @@ HeadProblem head_problem(const AttentionProblem& p, const Geometry& g, const Pro
   h.cuts = tables.cuts ? &*tables.cuts : nullptr;
   h.score_function = p.score_function;
   h.mask_function = p.mask_function;
+  h.fast = tables.fast;
   if (!tables.trees.empty()) h.tree = &tables.trees[tables.trees.size() == 1 ? 0 : sequence];
   if (p.block_mask) {
     const std::int64_t lines = (g.queries + BlockMask::kBlock - 1) / BlockMask::kBlock;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "src/attention/fast_rows-inl.h"
 #include "src/attention/few_rows-inl.h"
 #include "src/attention/head_problem.h"
 #include "src/attention/rows-inl.h"
@@ -82,9 +83,10 @@ class TileScores {
 
   // To be called before blocks are.
   void begin() {
+    if (few_) std::fill_n(work_.scores.data(), kBlockKeys * tile_.lanes, 0.0f);  // lanes without a row
+    if (head_.fast != nullptr) return pair_queries(head_, tile_, work_);
     if (!few_) return pack_queries(head_, tile_, work_);
     copy_queries(head_, tile_, work_.queries.data());
-    std::fill_n(work_.scores.data(), kBlockKeys * tile_.lanes, 0.0f);  // lanes without a row
   }
 
   const TileMask& mask() const { return mask_; }
@@ -99,7 +101,6 @@ class TileScores {
     float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
     // Keys at the block's ends that no row sees are masked away unscored.
     const TileBlock used = stage == Stage::biased ? mask_.narrowed(block) : block;
-    keys_.set(head_.k, head_.width, head_.keys, used, work_.zeros.data(), work_.widened_keys.data());
     raw(used, scores, block_max);
     if (stage == Stage::raw) return;
     terms_.cap(used, scores);
@@ -114,7 +115,14 @@ class TileScores {
 
  private:
   // scale * dot.
-  void raw(const TileBlock& block, float* scores, float* block_max) const {
+  void raw(const TileBlock& block, float* scores, float* block_max) {
+    float* widened = work_.widened_keys.data();
+    if (head_.fast != nullptr) {
+      rounded_keys_.set(*head_.fast, head_.k, head_.width, head_.keys, block, work_.zeros.data(),
+                        {widened, work_.rounded_keys.data()}, few_);
+      return score_fast(head_, tile_, block, few_, rounded_keys_, work_, block_max);
+    }
+    keys_.set(head_.k, head_.width, head_.keys, block, work_.zeros.data(), widened);
 #if HWY_TARGET != HWY_SCALAR
     if (few_) {
       return score_few_rows(keys_.data(), work_.queries.data(), head_.width, tile_.live_end, head_.scale, scores);
@@ -144,6 +152,7 @@ class TileScores {
   TileMask mask_;
   const ScoreTerms terms_;
   RowPointers keys_;
+  Bf16Rows rounded_keys_;
 };
 
 }  // namespace HWY_NAMESPACE
