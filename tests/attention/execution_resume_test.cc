@@ -105,6 +105,25 @@ TEST(ExecutionResume, AStateMayBeUsedMoreThanOnce) {
   EXPECT_EQ(second.difference(first), "");
 }
 
+// A plan goes on from a state, or saves one, each time it runs.
+TEST(ExecutionResume, APlanSavesAndResumes) {
+  const Passes passes(long_rows(20));
+  const std::int64_t middle = 4160;
+  const KeyPart left(passes.problem(), 0, middle), right(passes.problem(), middle, passes.end());
+  Observed got = passes.blank();
+  AttentionState state;
+  AttentionPlan saving(left.problem(), {}, {.threads = 2, .save = &state});
+  for (int n = 0; n < 2; ++n) saving.run(left.problem(), got.out.mutable_view());
+  AttentionPlan resuming(right.problem(), {}, {.threads = 2, .resume = &state});
+  const Observed whole = passes.whole();
+  for (int n = 0; n < 2; ++n) {
+    resuming.run(right.problem(), got.out.mutable_view());
+    Observed both = whole;
+    both.out = got.out;
+    EXPECT_EQ(both.difference(whole), "");
+  }
+}
+
 // A pass that fails leaves what was saved before.
 TEST(ExecutionResume, WhatFailsSavesNothing) {
   const Passes passes(long_rows(3));
