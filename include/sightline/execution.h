@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <memory_resource>
+#include <string>
 
 namespace sightline {
 
@@ -58,6 +59,19 @@ class Workspace {
 /// on machines with several memory nodes a page lies near the thread that first writes it.
 std::pmr::memory_resource* huge_page_resource();
 
+/// The arithmetic of a call. docs/fast.md says what `fast` rounds.
+enum class Precision : std::uint8_t {
+  exact,  ///< fp32
+  fast,   ///< products of queries with keys and of weights with values on bf16, summed in fp32; attention() alone
+};
+
+/// Whether this machine has an instruction for Precision::fast; without one, asking for it is a BadArgument. The first
+/// call asks the kernel for permission to use AMX tiles, where the machine has them.
+bool fast_available();
+/// That instruction: "amx_bf16" or "avx512_bf16", or "" where there is none. The environment variable SIGHTLINE_FAST
+/// forces one by that name; a name that is unknown, or that this machine lacks, is a BadArgument.
+std::string fast_instruction();
+
 /// How a call runs.
 struct AttentionOptions {
   int threads = 0;                 ///< 0: as many as the machine has; negative: BadArgument
@@ -66,6 +80,7 @@ struct AttentionOptions {
   Progress* progress = nullptr;
   const AttentionState* resume = nullptr;  ///< what an earlier pass saved; see sightline/state.h
   AttentionState* save = nullptr;          ///< where to save what a later pass resumes from
+  Precision precision = Precision::exact;
 };
 
 }  // namespace sightline

@@ -153,7 +153,7 @@ void attention(const AttentionProblem& problem, const MutableTensorView& out, co
   enter([&] {
     check_options(options);
     with_memory(options.workspace, [&](std::pmr::memory_resource* memory) {
-      const Prepared prepared(problem, see, memory);
+      const Prepared prepared(problem, see, options.precision, memory);
       Call(prepared, problem, out, see, options, memory).run();
     });
   });
@@ -165,7 +165,7 @@ std::size_t workspace_size(const AttentionProblem& problem, const MutableTensorV
     check_options(options);
     Workspace workspace;
     return with_memory(&workspace, [&](std::pmr::memory_resource* memory) {
-      const Prepared prepared(problem, see, memory);
+      const Prepared prepared(problem, see, options.precision, memory);
       const Call call(prepared, problem, out, see, options, memory);
       return workspace.arena().used();
     });
@@ -178,7 +178,7 @@ struct AttentionPlan::Impl {
   Prepared prepared;
 
   Impl(const AttentionProblem& problem, const Observations& see, const AttentionOptions& asked)
-      : options(asked), prepared(problem, see, std::pmr::new_delete_resource()) {
+      : options(asked), prepared(problem, see, asked.precision, std::pmr::new_delete_resource()) {
     check_options(asked);
     validate_states(see, asked.resume, asked.save);
     if (options.workspace == nullptr) options.workspace = &own;

@@ -166,16 +166,42 @@ class TileFinish {
 
   void finish_out() const {
     const std::int64_t columns = head_.value_width;
-    const bool few = few_rows(head_, tile_);
-    float* row = work_.value_row.data();
-    for_each_row([&](int lane, std::int64_t) HWY_ATTR {
-      const float* from = work_.out_total.data() + (few ? lane * columns : lane);
-      for (std::int64_t column = 0; column < columns; ++column) row[column] = from[few ? column : column * lanes_];
-      const float scale = head_.head_scale == nullptr ? 1.0f : head_.head_scale[tile_.head(lane)];
-      // The weights' factor first: a head that is scaled has the bits of one that isn't, times the scale.
-      for (std::int64_t column = 0; column < columns; ++column) row[column] = row[column] * norm_[lane] * scale + 0.0f;
-      store_row(sight_.out, tile_.head(lane), tile_.row(lane), columns, row);
-    });
+    if (few_rows(head_, tile_)) {
+      for (int lane = 0; lane < tile_.live_end; ++lane) finish_row(lane, work_.out_total.data() + lane * columns);
+      return;
+    }
+    float* rows = work_.value_rows.data();
+    for (int first = 0; first < lanes_; first += kTurned) {
+      turn_rows(first, rows);
+      for (int i = 0; i < kTurned; ++i) {
+        const int lane = first + i;
+        if (lane >= tile_.live_begin && lane < tile_.live_end) finish_row(lane, rows + i * columns);
+      }
+    }
+  }
+
+  // rows: [kTurned, value width] of the lanes from `first` on.
+  void turn_rows(int first, float* rows) const {
+    const std::int64_t columns = head_.value_width;
+    const float* total = work_.out_total.data();
+    std::int64_t column = 0;
+    for (; column + kTurned <= columns; column += kTurned) {
+      const float* of_column[kTurned];
+      for (int c = 0; c < kTurned; ++c) of_column[c] = total + (column + c) * lanes_;
+      F turned[kTurned];
+      transpose_rows(of_column, first, turned);
+      for (int i = 0; i < kTurned; ++i) store(turned[i], rows + i * columns + column);
+    }
+    for (; column < columns; ++column) {
+      for (int i = 0; i < kTurned; ++i) rows[i * columns + column] = total[column * lanes_ + first + i];
+    }
+  }
+
+  void finish_row(int lane, float* row) const {
+    const float norm = norm_[lane], scale = head_.head_scale == nullptr ? 1.0f : head_.head_scale[tile_.head(lane)];
+    // The weights' factor first: a head that is scaled has the bits of one that isn't, times the scale.
+    for (std::int64_t column = 0; column < head_.value_width; ++column) row[column] = row[column] * norm * scale + 0.0f;
+    store_row(sight_.out, tile_.head(lane), tile_.row(lane), head_.value_width, row);
   }
 
   void finish_top_keys() const {

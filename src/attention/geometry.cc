@@ -205,9 +205,9 @@ void check_terms(const AttentionProblem& p, const Geometry& g) {
 
 // Lengths of packed sequences; `total`: rows of the tensor.
 void check_lengths(std::span<const std::int32_t> begins, std::int64_t total, const char* name) {
-  require(begins.size() >= 2 && begins.front() == 0 && begins.back() == total &&
-              std::is_sorted(begins.begin(), begins.end()),
-          [&] { return std::string(name) + " must ascend from 0 to " + std::to_string(total); });
+  require(
+      !begins.empty() && begins.front() == 0 && begins.back() == total && std::is_sorted(begins.begin(), begins.end()),
+      [&] { return std::string(name) + " must ascend from 0 to " + std::to_string(total); });
 }
 
 // The sequences before positions are known.
@@ -239,13 +239,13 @@ void place_sequence(const AttentionProblem& p, const SequenceSpan& span, Sequenc
   require(span.key_count >= -1 && span.key_count <= plan.keys, [&] {
     return "key_count " + std::to_string(span.key_count) + " is outside 0.." + std::to_string(plan.keys);
   });
-  require(span.key_position >= 0 && span.key_position <= kMaxKeys, "key_position must be 0 to 2^30");
+  require(span.key_position >= -kMaxKeys && span.key_position <= kMaxKeys, "key_position must be -2^30 to 2^30");
   plan.key_count = span.key_count < 0 ? plan.keys : span.key_count;
   plan.key_position = span.key_position;
   const std::int64_t aligned = p.alignment == Alignment::top_left ? 0 : plan.key_count - plan.rows;
   plan.query_position = span.query_position.value_or(plan.key_position + aligned);
   require(plan.query_position >= -2 * kMaxKeys && plan.query_position <= 2 * kMaxKeys,
-          "query_position is outside +-2^31");
+          [&] { return "query_position is outside +-2^31"; });
 }
 
 // What decides which buffers and tables a problem needs.

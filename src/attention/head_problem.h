@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/attention/cut_set.h"
+#include "src/attention/fast.h"
 #include "src/attention/geometry.h"
 #include "src/attention/relative_table.h"
 #include "src/attention/row_source.h"
@@ -75,7 +76,10 @@ struct HeadProblem {
   const Tree* tree = nullptr;
   const ScoreFunction* score_function = nullptr;
   const MaskFunction* mask_function = nullptr;
+  const FastProducts* fast = nullptr;  // of Precision::fast
 
+  /// Keys that stand before position 0 are padding, and hidden.
+  std::int64_t first_key() const { return std::max<std::int64_t>(0, -key_position); }
   /// Where a row stands in the sequence.
   std::int64_t row_position(std::int64_t row) const {
     return query_position + (tree != nullptr ? tree->depth(row) : row);
@@ -93,6 +97,7 @@ struct HeadProblem {
   /// The blocks that hold keys, or some of them.
   BlockRange blocks() const { return blocks({0, keys}); }
   BlockRange blocks(KeyInterval of) const {
+    of.begin = std::max(of.begin, first_key());
     if (of.begin >= of.end) return {};
     return {(key_position + of.begin) / kBlockKeys, (key_position + of.end - 1) / kBlockKeys + 1};
   }
@@ -111,6 +116,7 @@ struct ProblemTables {
   std::pmr::vector<RelativeTable> relative;  // [query heads] or empty
   std::pmr::vector<Tree> trees;              // one for all, or one a sequence
   std::optional<CutSet> cuts;
+  const FastProducts* fast = nullptr;  // of Precision::fast
 
   ProblemTables(const AttentionProblem& problem, const Geometry& geometry, std::pmr::memory_resource* memory);
 };

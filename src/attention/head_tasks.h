@@ -36,10 +36,13 @@ struct Prepared {
   KeyPartitions partitions;
 
   /// Throws BadArgument.
-  Prepared(const AttentionProblem& problem, const Observations& see, std::pmr::memory_resource* memory)
+  Prepared(const AttentionProblem& problem, const Observations& see, Precision precision,
+           std::pmr::memory_resource* memory)
       : geometry(validate(problem, memory)),
         tables(problem, geometry, memory),
-        partitions((validate_observations(geometry, see), geometry), see, memory) {}
+        partitions((validate_observations(geometry, see), geometry), see, memory) {
+    tables.fast = products_of(precision);
+  }
 };
 
 /// All heads of a problem. `prepared` must outlive them.

@@ -123,13 +123,18 @@ class RowPointers {
   // rows: how many the source has. widened: [kBlockKeys, width], used where rows cannot be read in place.
   void set(const RowSource& source, std::int64_t width, std::int64_t rows, const TileBlock& block, const float* zeros,
            float* widened) {
+    set(source, width, rows, block, zeros, widened, source.in_place());
+  }
+  // in_place: the caller reads rows as they lie, whatever their type.
+  void set(const RowSource& source, std::int64_t width, std::int64_t rows, const TileBlock& block, const float* zeros,
+           float* widened, bool in_place) {
     std::fill_n(rows_, block.begin, zeros);
     std::fill_n(rows_ + block.end, kBlockKeys - block.end, zeros);
     const auto ahead = static_cast<int>(std::clamp<std::int64_t>(rows - block.first_key - kBlockKeys, 0, kAhead));
     point(source, block.first_key + block.begin, rows_ + block.begin, block.end - block.begin);
     point(source, block.first_key + kBlockKeys, rows_ + kBlockKeys, ahead);
     std::fill_n(rows_ + kBlockKeys + ahead, kAhead - ahead, zeros);
-    if (source.in_place()) return;
+    if (in_place) return;
     const auto bytes = static_cast<std::int64_t>(row_bytes(source.dtype, width));
     for (int slot = block.begin; slot < block.end; ++slot) {
       const auto* ahead = reinterpret_cast<const std::byte*>(rows_[slot + kAhead]);

@@ -184,7 +184,7 @@ class TilePass {
     const Sees sees = scores_.prepare(block);
     if (sees == Sees::nothing) return;
     scores_.compute(block, sees, Stage::biased);
-    if (sight_.out || sight_.measures_values()) read_values(block);
+    if ((sight_.out && head_.fast == nullptr) || sight_.measures_values()) read_values(block);
     block.scores = work_.scores.data();
     // Scores become weights in place: who needs scores comes first.
     observe_scores(block);
@@ -264,15 +264,17 @@ class TilePass {
     if (mine_.bins.segments > 0) mine_.bins.absorb(block, *sight_.bin_parts, lanes_, weights, block_sum, max);
   }
 
-  void mix(const TileBlock& block, Sees sees) {
+  void mix(const TileBlock& whole, Sees sees) {
+    const TileBlock block = scores_.mask().narrowed(whole);  // beyond it all weights are 0
     const float* weights = block.weights;
     if (head_.keep) {
       drop(block);
       weights = work_.kept.data();
     }
+    if (head_.fast != nullptr) return mix_fast(block, weights, sees);
     const bool selective =
         (sees == Sees::part || head_.keep) && !all_finite(values_.data(), head_.value_width, block.begin, block.end);
-    if (selective) return mix_selectively(block, weights);
+    if (selective) return mix_selectively(block, weights, sees);
     const float* rescale = block_result().rescale;
 #if HWY_TARGET != HWY_SCALAR
     if (scores_.few()) {
@@ -286,12 +288,32 @@ class TilePass {
     });
   }
 
-  void mix_selectively(const TileBlock& block, const float* weights) {
-    alignas(64) float shown[kBlockKeys * kTileRows];
-    scores_.mask().show(block, shown);
+  // [kBlockKeys, lanes], 0 where a weight is mixed.
+  void show_mixed(const TileBlock& block, Sees sees, float* shown) const {
+    if (sees == Sees::part) {
+      scores_.mask().show(block, shown);
+    } else {
+      std::fill_n(shown, kBlockKeys * lanes_, 0.0f);
+    }
     if (head_.keep) {
       for (int i = 0; i < kBlockKeys * lanes_; ++i) shown[i] = kept_[i % lanes_] >> (i / lanes_) & 1 ? shown[i] : 1;
     }
+  }
+
+  void mix_fast(const TileBlock& block, const float* weights, Sees sees) {
+    const bool few = scores_.few();
+    rounded_values_.set(*head_.fast, head_.v, head_.value_width, head_.keys, block, work_.zeros.data(),
+                        {work_.widened_values.data(), work_.rounded_values.data()}, few);
+    const float* rescale = block_result().rescale;
+    if (HWY_NAMESPACE::mix_fast(head_, tile_, block, few, rounded_values_, weights, rescale, work_)) return;
+    alignas(64) float shown[kBlockKeys * kTileRows];
+    show_mixed(block, sees, shown);
+    mix_unbounded(head_, tile_, block, few, rounded_values_, weights, shown, work_.out.data());
+  }
+
+  void mix_selectively(const TileBlock& block, const float* weights, Sees sees) {
+    alignas(64) float shown[kBlockKeys * kTileRows];
+    show_mixed(block, sees, shown);
     const float* rescale = block_result().rescale;
 #if HWY_TARGET != HWY_SCALAR
     if (scores_.few()) {
@@ -342,6 +364,7 @@ class TilePass {
   const LanePositions positions_;
   const Streams mine_;
   RowPointers values_;
+  Bf16Rows rounded_values_;
   alignas(64) float lengths_[kBlockKeys];  // of the block's values
   std::uint64_t kept_[kTileRows];          // by lane the slots that dropout keeps
 };

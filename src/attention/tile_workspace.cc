@@ -82,17 +82,31 @@ TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight,
   kept = rows(problem.keep ? kBlockKeys : 0);
   measured = rows(measures ? kBlockKeys : 0);
   ranks = rows(measures && sight.top_k > 0 ? kBlockKeys : 0);
-  query_row = row_of(problem.width, memory);
-  value_row = row_of(problem.value_width, memory);
+  query_rows = row_of(kChains * problem.width, memory);
+  value_rows = row_of(kChains * problem.value_width, memory);
   widened_keys = widened(problem.k, problem.width, memory);
   widened_values = widened(problem.v, problem.value_width, memory);
   zeros = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(std::max(problem.width, problem.value_width)), memory);
   lane_arrays = AlignedBuffer<float>::zeroed(kLaneArrays * kTileRows, memory);
+  if (problem.fast != nullptr) reserve_fast(problem, memory);
   if (!sight.wants_mass()) return;
   mass_chains = row_of(size.chain_keys * kChains, memory);
   strip.weights = rows(size.strip_blocks * kBlockKeys);
   strip.running_max = rows(size.strip_blocks);
   strip.blocks.reserve(static_cast<std::size_t>(size.strip_blocks));
+}
+
+void TileWorkspace::reserve_fast(const HeadProblem& problem, std::pmr::memory_resource* memory) {
+  const auto buffer = [&]<class T>(AlignedBuffer<T>& to, std::int64_t rows, std::int64_t columns) {
+    to = AlignedBuffer<T>(static_cast<std::size_t>(rows * columns), memory);
+  };
+  const std::int64_t width = padded_columns(problem.width), values = padded_values(problem.value_width);
+  buffer(rounded_keys, kBlockKeys, width);
+  buffer(rounded_values, kBlockKeys, padded_columns(problem.value_width));
+  buffer(query_pairs, width / 2, lanes);
+  buffer(value_pairs, kBlockKeys / 2, values);
+  buffer(turned_pairs, kBlockKeys / 2, values);
+  buffer(weight_pairs, kBlockKeys / 2, lanes);
 }
 
 }  // namespace sightline

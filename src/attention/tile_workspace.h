@@ -67,10 +67,15 @@ class TileWorkspace : public TileState {
   AlignedBuffer<float> kept;                          // [kBlockKeys, lanes] weights that dropout keeps
   AlignedBuffer<float> measured;                      // [kBlockKeys, lanes] weights times the lengths of values
   AlignedBuffer<float> ranks;                         // [kBlockKeys, lanes] scores that rank by the same
-  AlignedBuffer<float> query_row, value_row;          // [width], [value width]
+  AlignedBuffer<float> query_rows, value_rows;        // [kChains, width], [kChains, value width]: a vector of rows
   AlignedBuffer<float> widened_keys, widened_values;  // [kBlockKeys, width] where rows are not read in place
   AlignedBuffer<float> zeros;                         // [max(width, value width)], the row of slots that hold no key
   AlignedBuffer<float> lane_arrays;                   // [kLaneArrays, kTileRows]
+  // Of Precision::fast; padded and paired as fast.h says.
+  AlignedBuffer<std::uint16_t> rounded_keys, rounded_values;  // [kBlockKeys, width]
+  AlignedBuffer<std::uint32_t> query_pairs;                   // [width / 2, lanes]
+  AlignedBuffer<std::uint32_t> value_pairs, turned_pairs;     // [kBlockKeys / 2, value width], the same turned over
+  AlignedBuffer<std::uint32_t> weight_pairs;                  // [kBlockKeys / 2, lanes]
   WeightStrip strip;
   AlignedBuffer<float> mass_chains;  // [kChains, chain_keys]
 
@@ -81,6 +86,9 @@ class TileWorkspace : public TileState {
   float* strip_max(std::size_t index) { return strip.running_max.data() + index * lanes; }
 
   float* lane_array(LaneArray which) { return lane_arrays.data() + which * kTileRows; }
+
+ private:
+  void reserve_fast(const HeadProblem& problem, std::pmr::memory_resource* memory);
 };
 
 }  // namespace sightline
