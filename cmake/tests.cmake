@@ -25,7 +25,7 @@ include(tests/tests.cmake)
 sightline_test(test_capi sightline_attention src/capi)
 target_sources(test_capi PRIVATE ${PROJECT_SOURCE_DIR}/src/capi/arguments.cc)  # which the library does not show
 target_link_libraries(test_capi PRIVATE sightline_c)
-foreach(test closed_form features backward cache)
+foreach(test closed_form features backward cache execution)
   add_executable(test_capi_${test} ${PROJECT_SOURCE_DIR}/src/capi/${test}_test.c ${PROJECT_SOURCE_DIR}/src/capi/testing.c)
   target_link_libraries(test_capi_${test} PRIVATE sightline_c sightline_options m)
   if(SIGHTLINE_SANITIZE)

@@ -2,8 +2,10 @@
 sightline_test(test_attention_wide sightline_attention tests/attention)
 if(TARGET test_attention_wide)
   target_sources(test_attention_wide PRIVATE
-    tests/attention/contiguous.cc tests/attention/emulated_tiles.cc tests/attention/feature_functions.cc tests/attention/features.cc tests/attention/formats.cc
-    tests/attention/observed.cc tests/attention/operand.cc tests/attention/paging.cc tests/attention/part.cc
+    tests/attention/contiguous.cc tests/attention/emulated_tiles.cc tests/attention/failing_memory.cc
+    tests/attention/feature_functions.cc tests/attention/features.cc tests/attention/formats.cc
+    tests/attention/key_part.cc tests/attention/observed.cc
+    tests/attention/operand.cc tests/attention/paging.cc tests/attention/part.cc tests/attention/passes.cc
     tests/attention/random_problem.cc tests/attention/recipe.cc tests/attention/reference_check.cc
     tests/attention/row_bounds.cc tests/attention/sequences.cc tests/attention/skips.cc tests/attention/strided.cc)
 endif()

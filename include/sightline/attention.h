@@ -26,8 +26,8 @@ enum class Alignment : std::uint8_t {
 /// One sequence of the batch. Positions are absolute within the sequence; they decide causality, windows and ALiBi, and
 /// keys are summed in blocks counted from position 0.
 struct SequenceSpan {
-  std::int64_t key_count = -1;                      ///< keys in use, the first ones of the tensor; -1: all Nk
-  std::int64_t key_position = 0;                    ///< position of key 0, >= 0
+  std::int64_t key_count = -1;    ///< keys in use, the first ones of the tensor; -1: all Nk
+  std::int64_t key_position = 0;  ///< position of key 0; below 0 (left padding), keys before position 0 are hidden
   std::optional<std::int64_t> query_position = {};  ///< position of query 0; by default the alignment decides
 };
 
@@ -54,12 +54,15 @@ struct PageTable {
 ///
 /// Packed sequences: with cu_seqlens_q and cu_seqlens_k, B is 1 and the rows of q, and of k and v, are those of S
 /// sequences one after the other, some of them perhaps empty. Each sequence is a problem of its own, with positions of
-/// its own; `sequences` then has S entries, and key_count counts from the sequence's first key.
+/// its own; `sequences` then has S entries, and key_count counts from the sequence's first key. With pages,
+/// cu_seqlens_q alone packs the queries; arrays over keys are then [S, Hq, Nk]. Overviews of packed sequences are [S,
+/// Hq, ...].
 ///
 /// Trees of drafted tokens (speculative decoding): with tree_parents the last Nq keys in use are those of the Nq
 /// queries, nodes of a forest. tree_parents[i] is the parent of node i, below i, or -1 for a root. A node sees every
 /// key before the tree, its ancestors and itself. Node i stands at the position of the tree's first key plus its depth,
 /// as query and as key, for windows, ALiBi and relative bias; `causal` is implied, and query_position may not be given.
+/// Observed positions, distances and offsets count nodes one after the other.
 struct AttentionProblem {
   TensorView q;  ///< [B, Hq, Nq, D] f32, f16 or bf16
   TensorView k;  ///< [B, Hkv, Nk, D] as q, or rows of i8_row or q4_1

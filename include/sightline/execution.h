@@ -16,10 +16,11 @@ class AttentionState;
 class Executor {
  public:
   virtual ~Executor() = default;
-  /// How many bodies may run at once; at least 1.
+  /// How many bodies may run at once; at least 1. Asked once a call: memory is taken for as many.
   virtual int concurrency() const = 0;
   /// Calls body() `count` times, at once where it can, and returns when all calls have returned. A body takes the next
-  /// piece of work until there is none; it never throws. One that starts late, or after the others, does no harm.
+  /// piece of work until there is none; it never throws. One that starts late, after the others, or not at all, does no
+  /// harm. A thread that is inside a body must not begin another: pieces wait for one another.
   virtual void run(int count, const std::function<void()>& body) = 0;
 };
 
@@ -27,7 +28,8 @@ class Executor {
 class Progress {
  public:
   virtual ~Progress() = default;
-  /// done of total pieces (tiles of rows, or chunks of them) are done. False: stop; the call then throws Cancelled.
+  /// done of total pieces (tiles of rows, or chunks of them) are done. False: stop; the call then throws Cancelled, and
+  /// asks no more.
   virtual bool advance(std::int64_t done, std::int64_t total) = 0;
 };
 
@@ -43,7 +45,7 @@ class Workspace {
 
   /// Grows to `bytes` at least. Throws OutOfMemory, BadArgument while a call uses it.
   void reserve(std::size_t bytes);
-  /// Bytes held.
+  /// Bytes held. Not while a call uses the workspace.
   std::size_t capacity() const;
 
   class Arena;

@@ -69,8 +69,9 @@ struct ScorePair {
   std::int64_t row_position, key_position;
 };
 
-/// Changes scores. Called from any thread, and for keys that a mask then hides; what it throws is rethrown by the entry
-/// point. Results must not depend on how the map is cut into tiles.
+/// Changes scores. A score of -inf is a weight of 0, but hides nothing: that is what masks do. Called from any thread,
+/// and for keys that a mask then hides; what it throws is rethrown by the entry point. Results must not depend on how
+/// the map is cut into tiles.
 class ScoreFunction {
  public:
   virtual ~ScoreFunction() = default;

@@ -30,11 +30,14 @@ class AttentionState {
 /// Resuming. A pass with options.save leaves the rows' state; a pass of the same queries with options.resume goes on
 /// from it: its k and v hold the keys that follow, key_position is where the saved pass ended, a multiple of 64, and
 /// the result is that of one pass over all keys, bit for bit. Indexes of top keys then count from the first pass's
-/// first key. Key mass, overviews and chosen rows need the weights of all keys, and are refused with either.
+/// first key. Key mass, overviews and chosen rows need the weights of all keys, and are refused with either; and so is
+/// a state that another SIMD target saved, or one without what is observed now.
 
 /// left = left merged with right, states of the same queries over different keys. Exact to rounding; bit for bit that
 /// of one pass where left ends at a multiple of 4096 positions, right begins there and holds no more than the keys up
-/// to the next. An empty part (no key seen) is neutral. Throws BadArgument if the states are not of the same queries.
+/// to the next. Which of the two is left changes no bit, and indexes of top keys count from the first key of either. An
+/// empty part (no key seen) is neutral. Throws BadArgument if the states are not of the same queries, and OutOfMemory;
+/// left is then what it was.
 void merge_states(AttentionState& left, const AttentionState& right);
 
 /// What attention() would have written of the keys in the state. problem: of any of the passes (its keys are not read).

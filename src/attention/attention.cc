@@ -35,6 +35,12 @@ auto enter(const Body& body) {
   }
 }
 
+void check_options(const AttentionOptions& options) {
+  if (options.threads < 0) throw BadArgument("threads must be 0 (as many as the machine has) or more");
+  if (options.resume != nullptr && options.resume->empty())
+    throw BadArgument("there is nothing in the state to resume from");
+}
+
 // Calls body(memory) with the workspace's memory, or that of the heap.
 template <class Body>
 auto with_memory(Workspace* workspace, const Body& body) {
@@ -48,11 +54,15 @@ class Call {
  public:
   Call(const Prepared& prepared, const AttentionProblem& problem, const MutableTensorView& out,
        const Observations& asked, const AttentionOptions& options, std::pmr::memory_resource* memory)
-      : prepared_(prepared), problem_(problem), options_(options), see_(asked), maps_(memory) {
-    if (options.threads < 0) throw BadArgument("threads must be 0 (as many as the machine has) or more");
+      : prepared_(prepared),
+        problem_(problem),
+        options_(options),
+        workers_(options.threads, options.executor),
+        see_(asked),
+        maps_(memory) {
     const Geometry& g = prepared.geometry;
     validate_output(g, out);
-    validate_states(asked, options);
+    validate_states(asked, options.resume, options.save);
     if (see_.row_weights != nullptr && !see_.rows.empty()) prepare_rows(memory);
     tasks_.emplace(head_tasks(problem, prepared, out, see_, memory));
     pass_.emplace(std::span<const HeadTask>(*tasks_), pass_options(memory), states());
@@ -67,9 +77,7 @@ class Call {
   }
 
  private:
-  cpu::Workers workers() const { return {options_.threads, options_.executor}; }
-
-  PassOptions pass_options(std::pmr::memory_resource* memory) const { return {workers(), options_.progress, memory}; }
+  PassOptions pass_options(std::pmr::memory_resource* memory) const { return {workers_, options_.progress, memory}; }
 
   PassStates states() {
     if (options_.resume == nullptr && options_.save == nullptr) return {};
@@ -87,31 +95,35 @@ class Call {
     if (pieces == 0) return;
     if (see_.row_max == nullptr) see_.row_max = (own_max_ = AlignedBuffer<float>(rows, memory)).data();
     if (see_.row_sum == nullptr) see_.row_sum = (own_sum_ = AlignedBuffer<float>(rows, memory)).data();
-    const std::size_t workers_in_use = std::min(pieces, static_cast<std::size_t>(workers().count()));
+    const std::size_t workers_in_use = std::min(pieces, static_cast<std::size_t>(workers_.count()));
     maps_.reserve(workers_in_use);
     for (std::size_t i = 0; i < workers_in_use; ++i) {
       maps_.push_back(map_workspace(problem_, g, prepared_.tables, memory));
     }
   }
 
-  // Chosen rows are tiles of one row: the same bits, and no strip of their own.
   void write_rows() {
+    cpu::parallel_for(static_cast<std::int64_t>(maps_.size()), workers_,
+                      [this](std::int64_t part) { write_part_of_rows(part); });
+  }
+
+  // Chosen rows are tiles of one row: the same bits, and no strip of their own.
+  void write_part_of_rows(std::int64_t part) {
     const Geometry& g = prepared_.geometry;
     const auto chosen = static_cast<std::int64_t>(see_.rows.size());
     const std::int64_t pieces = g.batch * g.query_heads * chosen, parts = static_cast<std::int64_t>(maps_.size());
-    cpu::parallel_for(parts, workers(), [&](std::int64_t part) {
-      for (std::int64_t i = part * pieces / parts; i < (part + 1) * pieces / parts; ++i) {
-        const std::int64_t plane = i / chosen, row = see_.rows[i % chosen];
-        const TileRange range{plane / g.query_heads, plane % g.query_heads, row, row + 1, 0, g.keys};
-        write_map(problem_, g, prepared_.tables, {see_.row_max, see_.row_sum}, range, Stage::weights,
-                  see_.row_weights + i * g.keys, maps_[static_cast<std::size_t>(part)]);
-      }
-    });
+    for (std::int64_t i = part * pieces / parts; i < (part + 1) * pieces / parts; ++i) {
+      const std::int64_t plane = i / chosen, row = see_.rows[i % chosen];
+      const TileRange range{plane / g.query_heads, plane % g.query_heads, row, row + 1, 0, g.keys};
+      write_map(problem_, g, prepared_.tables, {see_.row_max, see_.row_sum}, range, Stage::weights,
+                see_.row_weights + i * g.keys, maps_[static_cast<std::size_t>(part)]);
+    }
   }
 
   const Prepared& prepared_;
   const AttentionProblem& problem_;
   const AttentionOptions& options_;
+  const cpu::Workers workers_;
   Observations see_;
   AlignedBuffer<float> own_max_, own_sum_;
   std::pmr::vector<TileWorkspace> maps_;
@@ -139,6 +151,7 @@ void write_tile(const AttentionProblem& problem, const RowState& state, const Ti
 void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see,
                const AttentionOptions& options) {
   enter([&] {
+    check_options(options);
     with_memory(options.workspace, [&](std::pmr::memory_resource* memory) {
       const Prepared prepared(problem, see, options.precision, memory);
       Call(prepared, problem, out, see, options, memory).run();
@@ -149,6 +162,7 @@ void attention(const AttentionProblem& problem, const MutableTensorView& out, co
 std::size_t workspace_size(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see,
                            const AttentionOptions& options) {
   return enter([&] {
+    check_options(options);
     Workspace workspace;
     return with_memory(&workspace, [&](std::pmr::memory_resource* memory) {
       const Prepared prepared(problem, see, options.precision, memory);
@@ -165,6 +179,8 @@ struct AttentionPlan::Impl {
 
   Impl(const AttentionProblem& problem, const Observations& see, const AttentionOptions& asked)
       : options(asked), prepared(problem, see, asked.precision, std::pmr::new_delete_resource()) {
+    check_options(asked);
+    validate_states(see, asked.resume, asked.save);
     if (options.workspace == nullptr) options.workspace = &own;
   }
 };
@@ -176,9 +192,11 @@ AttentionPlan::~AttentionPlan() = default;
 void AttentionPlan::run(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see) {
   enter([&] {
     with_memory(impl_->options.workspace, [&](std::pmr::memory_resource* memory) {
-      if (!same_geometry(validate(problem, memory), impl_->prepared.geometry)) {
+      const Geometry geometry = validate(problem, memory);
+      if (!same_geometry(geometry, impl_->prepared.geometry)) {
         throw BadArgument("the problem has other sizes, sequences or kinds of masks than the plan");
       }
+      impl_->prepared.geometry.scale = geometry.scale;
       validate_observations(impl_->prepared.geometry, see);
       Call(impl_->prepared, problem, out, see, impl_->options, memory).run();
     });
@@ -190,7 +208,7 @@ void tile(const AttentionProblem& problem, const RowState& state, const TileRang
 }
 
 std::vector<float> alibi_slopes(std::int64_t heads) {
-  if (heads < 0) throw BadArgument("the number of heads must not be negative");
+  if (heads < 0 || heads > (1 << 24)) throw BadArgument("the number of heads must be 0 to 2^24");
   // 2^(-8 i / n) for n heads, a power of two; the heads beyond it take every other slope of twice as many.
   std::int64_t power = 1;
   while (2 * power <= heads) power *= 2;

@@ -67,8 +67,8 @@ inline void pair_queries(const HeadProblem& head, const TileRows& tile, TileWork
   for (int lane = 0; lane < tile.lanes; ++lane) {
     RowSource source = head.q;
     source.data += tile.head(lane) * head.q_head_stride;
-    widen(source, tile.row(lane), head.width, work.query_row.data());
-    head.fast->round(work.query_row.data(), head.width, row);
+    widen(source, tile.row(lane), head.width, work.query_rows.data());
+    head.fast->round(work.query_rows.data(), head.width, row);
     for (std::int64_t pair = 0; pair < padded_columns(head.width) / 2; ++pair) {
       work.query_pairs[pair * tile.lanes + lane] = row[2 * pair] | std::uint32_t{row[2 * pair + 1]} << 16;
     }

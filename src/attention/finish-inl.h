@@ -51,7 +51,7 @@ class TileFinish {
     if (sight_.top_k > 0) finish_top_keys();
     finish_offsets();
     finish_segments();
-    normalize_segments(work_.bin_total.data(), work_.bins_seen, sight_.bin_parts);
+    normalize_segments(work_.bin_total.data(), work_.bins_seen, sight_.bin_parts, nullptr);
   }
 
  private:
@@ -131,8 +131,8 @@ class TileFinish {
   }
 
   // sums: [count, lanes] divided by the rows' sums, in place. In a row of NaN only the segments that hold a key it saw
-  // are NaN.
-  void normalize_segments(float* sums, std::int64_t count, const SegmentParts* parts) const {
+  // are NaN. marks: [count, lanes] where an earlier pass saw one, or null.
+  void normalize_segments(float* sums, std::int64_t count, const SegmentParts* parts, const std::uint8_t* marks) const {
     for (std::int64_t i = 0; i < count; ++i) {
       for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
         float* at = sums + i * lanes_ + lane;
@@ -140,7 +140,11 @@ class TileFinish {
       }
     }
     for (int lane = tile_.live_begin; count > 0 && lane < tile_.live_end; ++lane) {
-      if (sum_[lane] != sum_[lane]) clear_unseen(sums + lane, count, *parts, lane);
+      if (sum_[lane] == sum_[lane]) continue;
+      clear_unseen(sums + lane, count, *parts, lane);
+      for (std::int64_t i = 0; marks != nullptr && i < count; ++i) {
+        if (marks[i * lanes_ + lane] != 0) sums[i * lanes_ + lane] = std::numeric_limits<float>::quiet_NaN();
+      }
     }
   }
 
@@ -162,16 +166,42 @@ class TileFinish {
 
   void finish_out() const {
     const std::int64_t columns = head_.value_width;
-    const bool few = few_rows(head_, tile_);
-    float* row = work_.value_row.data();
-    for_each_row([&](int lane, std::int64_t) HWY_ATTR {
-      const float* from = work_.out_total.data() + (few ? lane * columns : lane);
-      for (std::int64_t column = 0; column < columns; ++column) row[column] = from[few ? column : column * lanes_];
-      const float scale = head_.head_scale == nullptr ? 1.0f : head_.head_scale[tile_.head(lane)];
-      // The weights' factor first: a head that is scaled has the bits of one that isn't, times the scale.
-      for (std::int64_t column = 0; column < columns; ++column) row[column] = row[column] * norm_[lane] * scale + 0.0f;
-      store_row(sight_.out, tile_.head(lane), tile_.row(lane), columns, row);
-    });
+    if (few_rows(head_, tile_)) {
+      for (int lane = 0; lane < tile_.live_end; ++lane) finish_row(lane, work_.out_total.data() + lane * columns);
+      return;
+    }
+    float* rows = work_.value_rows.data();
+    for (int first = 0; first < lanes_; first += kTurned) {
+      turn_rows(first, rows);
+      for (int i = 0; i < kTurned; ++i) {
+        const int lane = first + i;
+        if (lane >= tile_.live_begin && lane < tile_.live_end) finish_row(lane, rows + i * columns);
+      }
+    }
+  }
+
+  // rows: [kTurned, value width] of the lanes from `first` on.
+  void turn_rows(int first, float* rows) const {
+    const std::int64_t columns = head_.value_width;
+    const float* total = work_.out_total.data();
+    std::int64_t column = 0;
+    for (; column + kTurned <= columns; column += kTurned) {
+      const float* of_column[kTurned];
+      for (int c = 0; c < kTurned; ++c) of_column[c] = total + (column + c) * lanes_;
+      F turned[kTurned];
+      transpose_rows(of_column, first, turned);
+      for (int i = 0; i < kTurned; ++i) store(turned[i], rows + i * columns + column);
+    }
+    for (; column < columns; ++column) {
+      for (int i = 0; i < kTurned; ++i) rows[i * columns + column] = total[column * lanes_ + first + i];
+    }
+  }
+
+  void finish_row(int lane, float* row) const {
+    const float norm = norm_[lane], scale = head_.head_scale == nullptr ? 1.0f : head_.head_scale[tile_.head(lane)];
+    // The weights' factor first: a head that is scaled has the bits of one that isn't, times the scale.
+    for (std::int64_t column = 0; column < head_.value_width; ++column) row[column] = row[column] * norm * scale + 0.0f;
+    store_row(sight_.out, tile_.head(lane), tile_.row(lane), head_.value_width, row);
   }
 
   void finish_top_keys() const {
@@ -211,7 +241,7 @@ class TileFinish {
 
   void finish_segments() const {
     float* sums = work_.segment_total.data();
-    normalize_segments(sums, work_.segments_seen, sight_.segment_parts);
+    normalize_segments(sums, work_.segments_seen, sight_.segment_parts, work_.segment_marks.data());
     if (sight_.segments == 0) return;
     for_each_row([&](int lane, std::int64_t row) {
       for (std::int64_t s = 0; s < sight_.segments; ++s) {

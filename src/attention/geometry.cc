@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "sightline/error.h"
 #include "src/attention/relative_table.h"
@@ -23,12 +24,19 @@ std::string shape_text(const std::array<std::int64_t, 4>& shape) {
   return text + "]";
 }
 
-void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw BadArgument(otherwise);
+// otherwise: the message, or a function that makes it: what holds must not cost memory for words.
+template <class Message>
+void require(bool holds, const Message& otherwise) {
+  if (holds) return;
+  if constexpr (std::is_invocable_v<const Message&>) {
+    throw BadArgument(otherwise());
+  } else {
+    throw BadArgument(otherwise);
+  }
 }
 
-void refuse(bool wanted, const char* feature) {
-  if (wanted) throw BadArgument(std::string("not supported: ") + feature);
+void refuse(bool wanted, const char* feature, const char* of = "") {
+  if (wanted) throw BadArgument(std::string("not supported: ") + feature + of);
 }
 
 bool has_elements(const std::array<std::int64_t, 4>& shape) {
@@ -37,17 +45,17 @@ bool has_elements(const std::array<std::int64_t, 4>& shape) {
 
 void check_tensor(const TensorView& tensor, const char* name) {
   for (const std::int64_t size : tensor.shape) {
-    require(size >= 0, std::string(name) + " has a negative size: " + shape_text(tensor.shape));
+    require(size >= 0, [&] { return std::string(name) + " has a negative size: " + shape_text(tensor.shape); });
   }
-  require(tensor || !has_elements(tensor.shape), std::string(name) + " has no data");
+  require(tensor || !has_elements(tensor.shape), [&] { return std::string(name) + " has no data"; });
 }
 
 bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 void check_types(const AttentionProblem& p) {
-  refuse(!is_float(p.q.dtype), (std::string("q in ") + dtype_name(p.q.dtype)).c_str());
-  refuse(!is_float(p.k.dtype) && !is_packed(p.k.dtype), (std::string("k in ") + dtype_name(p.k.dtype)).c_str());
-  refuse(!is_float(p.v.dtype) && !is_packed(p.v.dtype), (std::string("v in ") + dtype_name(p.v.dtype)).c_str());
+  refuse(!is_float(p.q.dtype), "q in ", dtype_name(p.q.dtype));
+  refuse(!is_float(p.k.dtype) && !is_packed(p.k.dtype), "k in ", dtype_name(p.k.dtype));
+  refuse(!is_float(p.v.dtype) && !is_packed(p.v.dtype), "v in ", dtype_name(p.v.dtype));
   const auto flags = [](const TensorView& t) { return !t || t.dtype == DType::boolean || t.dtype == DType::u8; };
   refuse(!flags(p.mask), "a mask that is not boolean");
   refuse(!flags(p.keep), "a keep mask that is not boolean");
@@ -58,8 +66,9 @@ void check_broadcast(const TensorView& tensor, const char* name, const Geometry&
   if (!tensor) return;
   const std::array<std::int64_t, 4> full = {g.batch, g.query_heads, g.queries, g.keys};
   for (int axis = 0; axis < 4; ++axis) {
-    require(tensor.shape[axis] == full[axis] || tensor.shape[axis] == 1,
-            std::string(name) + " of shape " + shape_text(tensor.shape) + " does not broadcast to " + shape_text(full));
+    require(tensor.shape[axis] == full[axis] || tensor.shape[axis] == 1, [&] {
+      return std::string(name) + " of shape " + shape_text(tensor.shape) + " does not broadcast to " + shape_text(full);
+    });
   }
 }
 
@@ -71,26 +80,28 @@ void check_sizes(const AttentionProblem& p) {
     return std::string(what) + ": q " + shape_text(p.q.shape) + ", k " + shape_text(p.k.shape) + ", v " +
            shape_text(p.v.shape);
   };
-  require(p.q.shape[0] == p.k.shape[0] && p.k.shape[0] == p.v.shape[0], mismatch("batch sizes differ"));
-  require(p.k.shape[1] == p.v.shape[1], mismatch("k and v have different head counts"));
-  require(p.k.shape[2] == p.v.shape[2], mismatch("k and v have different lengths"));
-  require(p.q.shape[3] == p.k.shape[3], mismatch("q and k have different widths"));
+  require(p.q.shape[0] == p.k.shape[0] && p.k.shape[0] == p.v.shape[0], [&] { return mismatch("batch sizes differ"); });
+  require(p.k.shape[1] == p.v.shape[1], [&] { return mismatch("k and v have different head counts"); });
+  require(p.k.shape[2] == p.v.shape[2], [&] { return mismatch("k and v have different lengths"); });
+  require(p.q.shape[3] == p.k.shape[3], [&] { return mismatch("q and k have different widths"); });
   require(p.q.shape[1] == 0 || (p.k.shape[1] > 0 && p.q.shape[1] % p.k.shape[1] == 0),
-          mismatch("query heads must be a multiple of key/value heads"));
+          [&] { return mismatch("query heads must be a multiple of key/value heads"); });
   require(p.q.shape[3] >= 1 && p.q.shape[3] <= kMaxWidth && p.v.shape[3] >= 1 && p.v.shape[3] <= kMaxWidth,
-          mismatch("widths must be 1 to 1024"));
-  require(p.k.shape[2] <= kMaxKeys && p.q.shape[2] <= kMaxKeys, mismatch("more than 2^30 rows or keys"));
+          [&] { return mismatch("widths must be 1 to 1024"); });
+  require(p.k.shape[2] <= kMaxKeys && p.q.shape[2] <= kMaxKeys,
+          [&] { return mismatch("more than 2^30 rows or keys"); });
   require(p.q.shape[0] <= kMaxHeads && p.q.shape[1] <= kMaxHeads && p.q.shape[0] * p.q.shape[1] <= kMaxHeads,
-          mismatch("more than 2^24 heads"));
+          [&] { return mismatch("more than 2^24 heads"); });
 }
 
 void check_per_head(std::span<const float> values, const char* name, const Geometry& g) {
   require(values.empty() || static_cast<std::int64_t>(values.size()) == g.query_heads,
-          std::string(name) + " must be empty or one for each query head");
+          [&] { return std::string(name) + " must be empty or one for each query head"; });
 }
 
 void check_window(std::int64_t window, const char* name) {
-  require(window >= -1 && window <= 2 * kMaxKeys, std::string(name) + " must be -1 (unbounded) or 0 to 2^31");
+  require(window >= -1 && window <= 2 * kMaxKeys,
+          [&] { return std::string(name) + " must be -1 (unbounded) or 0 to 2^31"; });
 }
 
 void check_relative_bias(const RelativeBias& bias, const Geometry& g) {
@@ -98,12 +109,15 @@ void check_relative_bias(const RelativeBias& bias, const Geometry& g) {
   const std::int64_t side = bias.bidirectional ? bias.buckets / 2 : bias.buckets;
   require(bias.buckets >= (bias.bidirectional ? 4 : 2) && bias.buckets <= 4096 &&
               (!bias.bidirectional || bias.buckets % 2 == 0),
-          "relative_bias has " + std::to_string(bias.buckets) +
-              " buckets; 2 to 4096 are possible, in both directions an "
-              "even number from 4");
-  require(bias.max_distance > side / 2 && bias.max_distance <= RelativeTable::kMaxDistance,
-          "relative_bias has max_distance " + std::to_string(bias.max_distance) + "; it must be above " +
-              std::to_string(side / 2) + " and at most 65536");
+          [&] {
+            return "relative_bias has " + std::to_string(bias.buckets) +
+                   " buckets; 2 to 4096 are possible, in both directions an "
+                   "even number from 4";
+          });
+  require(bias.max_distance > side / 2 && bias.max_distance <= RelativeTable::kMaxDistance, [&] {
+    return "relative_bias has max_distance " + std::to_string(bias.max_distance) + "; it must be above " +
+           std::to_string(side / 2) + " and at most 65536";
+  });
   require(static_cast<std::int64_t>(bias.table.size()) == bias.buckets * g.query_heads,
           "relative_bias.table must be [buckets, query heads]");
 }
@@ -118,10 +132,13 @@ void check_block_rows(const BlockMask& mask, std::int64_t rows, std::int64_t key
     for (std::int64_t i = begin; i < end; ++i) {
       const BlockMask::Entry& entry = mask.entries[i];
       require(entry.column >= 0 && entry.column < columns && (i == begin || entry.column > mask.entries[i - 1].column),
-              "block_mask.entries[" + std::to_string(i) + "].column must ascend within its row, below " +
-                  std::to_string(columns));
-      require(entry.bits >= -1 && entry.bits < blocks,
-              "block_mask.entries[" + std::to_string(i) + "].bits is outside -1.." + std::to_string(blocks - 1));
+              [&] {
+                return "block_mask.entries[" + std::to_string(i) + "].column must ascend within its row, below " +
+                       std::to_string(columns);
+              });
+      require(entry.bits >= -1 && entry.bits < blocks, [&] {
+        return "block_mask.entries[" + std::to_string(i) + "].bits is outside -1.." + std::to_string(blocks - 1);
+      });
     }
   }
 }
@@ -133,7 +150,7 @@ void check_block_mask(const BlockMask& mask, const Geometry& g) {
           "block_mask has planes that do not broadcast to the batch and heads");
   const std::int64_t rows = mask.batch * mask.heads * ((g.queries + BlockMask::kBlock - 1) / BlockMask::kBlock);
   require(static_cast<std::int64_t>(mask.row_begin.size()) == rows + 1,
-          "block_mask.row_begin must hold " + std::to_string(rows + 1) + " numbers");
+          [&] { return "block_mask.row_begin must hold " + std::to_string(rows + 1) + " numbers"; });
   check_block_rows(mask, rows, g.keys);
 }
 
@@ -158,12 +175,16 @@ void check_pages(const AttentionProblem& p, const Geometry& g) {
   require(p.cu_seqlens_k.empty(), "keys in pages have their lengths in sequences, not in cu_seqlens_k");
   for (std::size_t s = 0; s < g.sequences.size(); ++s) {
     const std::int64_t used = (g.sequences[s].key_count + pages.page_size - 1) / pages.page_size;
-    require(used <= pages.table_stride, "sequence " + std::to_string(s) + " needs " + std::to_string(used) +
-                                            " pages, more than pages.table_stride");
+    require(used <= pages.table_stride, [&] {
+      return "sequence " + std::to_string(s) + " needs " + std::to_string(used) +
+             " pages, more than pages.table_stride";
+    });
     const std::int32_t* table = pages.table + static_cast<std::int64_t>(s) * pages.table_stride;
     for (std::int64_t i = 0; i < used; ++i) {
-      require(table[i] >= 0 && table[i] < pages.page_count, "pages.table names page " + std::to_string(table[i]) +
-                                                                ", outside 0.." + std::to_string(pages.page_count - 1));
+      require(table[i] >= 0 && table[i] < pages.page_count, [&] {
+        return "pages.table names page " + std::to_string(table[i]) + ", outside 0.." +
+               std::to_string(pages.page_count - 1);
+      });
     }
   }
 }
@@ -184,9 +205,9 @@ void check_terms(const AttentionProblem& p, const Geometry& g) {
 
 // Lengths of packed sequences; `total`: rows of the tensor.
 void check_lengths(std::span<const std::int32_t> begins, std::int64_t total, const char* name) {
-  require(begins.size() >= 2 && begins.front() == 0 && begins.back() == total &&
-              std::is_sorted(begins.begin(), begins.end()),
-          std::string(name) + " must ascend from 0 to " + std::to_string(total));
+  require(
+      !begins.empty() && begins.front() == 0 && begins.back() == total && std::is_sorted(begins.begin(), begins.end()),
+      [&] { return std::string(name) + " must ascend from 0 to " + std::to_string(total); });
 }
 
 // The sequences before positions are known.
@@ -215,15 +236,16 @@ void split_sequences(const AttentionProblem& p, Geometry& g) {
 }
 
 void place_sequence(const AttentionProblem& p, const SequenceSpan& span, SequencePlan& plan) {
-  require(span.key_count >= -1 && span.key_count <= plan.keys,
-          "key_count " + std::to_string(span.key_count) + " is outside 0.." + std::to_string(plan.keys));
-  require(span.key_position >= 0 && span.key_position <= kMaxKeys, "key_position must be 0 to 2^30");
+  require(span.key_count >= -1 && span.key_count <= plan.keys, [&] {
+    return "key_count " + std::to_string(span.key_count) + " is outside 0.." + std::to_string(plan.keys);
+  });
+  require(span.key_position >= -kMaxKeys && span.key_position <= kMaxKeys, "key_position must be -2^30 to 2^30");
   plan.key_count = span.key_count < 0 ? plan.keys : span.key_count;
   plan.key_position = span.key_position;
   const std::int64_t aligned = p.alignment == Alignment::top_left ? 0 : plan.key_count - plan.rows;
   plan.query_position = span.query_position.value_or(plan.key_position + aligned);
   require(plan.query_position >= -2 * kMaxKeys && plan.query_position <= 2 * kMaxKeys,
-          "query_position is outside +-2^31");
+          [&] { return "query_position is outside +-2^31"; });
 }
 
 // What decides which buffers and tables a problem needs.
@@ -283,7 +305,8 @@ bool same_geometry(const Geometry& a, const Geometry& b) {
 void validate_output(const Geometry& g, const MutableTensorView& out) {
   if (!out) return;
   const std::array<std::int64_t, 4> expected = {g.batch, g.query_heads, g.queries, g.value_width};
-  require(out.shape == expected, "out has shape " + shape_text(out.shape) + ", not " + shape_text(expected));
+  require(out.shape == expected,
+          [&] { return "out has shape " + shape_text(out.shape) + ", not " + shape_text(expected); });
   refuse(!is_float(out.dtype), "out that is not f32, f16 or bf16");
   for (int axis = 0; axis < 4; ++axis) {
     require(out.strides[axis] != 0 || out.shape[axis] <= 1 || !has_elements(out.shape),
@@ -305,8 +328,9 @@ void validate_observations(const Geometry& g, const Observations& see) {
     const auto count = static_cast<std::int64_t>(see.segment_of_key.size());
     require(count == g.keys || count == g.key_planes() * g.keys, "segment_of_key must hold a segment for each key");
     for (const std::int32_t segment : see.segment_of_key) {
-      require(segment >= -1 && segment < see.segments,
-              "segment_of_key holds " + std::to_string(segment) + ", outside -1.." + std::to_string(see.segments - 1));
+      require(segment >= -1 && segment < see.segments, [&] {
+        return "segment_of_key holds " + std::to_string(segment) + ", outside -1.." + std::to_string(see.segments - 1);
+      });
     }
   }
   if (see.overview != nullptr) {
@@ -317,8 +341,9 @@ void validate_observations(const Geometry& g, const Observations& see) {
             "overview has more bins than rows or keys");
   }
   for (const std::int64_t row : see.rows) {
-    require(row >= 0 && row < g.queries,
-            "chosen row " + std::to_string(row) + " is outside the " + std::to_string(g.queries) + " queries");
+    require(row >= 0 && row < g.queries, [&] {
+      return "chosen row " + std::to_string(row) + " is outside the " + std::to_string(g.queries) + " queries";
+    });
   }
 }
 

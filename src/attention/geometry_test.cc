@@ -152,7 +152,7 @@ TEST(Geometry, RefusesShapesThatDoNotFit) {
 
 TEST(Geometry, RefusesSequencesOutsideTheTensors) {
   const SequenceSpan too_long[] = {{.key_count = 6}, {}};
-  const SequenceSpan negative[] = {{.key_position = -1}, {}};
+  const SequenceSpan negative[] = {{.key_position = -(std::int64_t{1} << 31)}, {}};
   const SequenceSpan far[] = {{.query_position = INT64_MIN}, {}};
   const SequenceSpan only_one[] = {{}};
   EXPECT_NE(refusal([&](Fixture& f) { f.problem.sequences = too_long; }), "accepted");

@@ -101,13 +101,14 @@ float HeadMatrix::number(std::int64_t head, std::int64_t row, std::int64_t colum
 
 KeyInterval HeadProblem::interval(std::int64_t row) const {
   const std::int64_t own = row_position(row) - key_position;
-  std::int64_t begin = 0, end = keys;
+  const std::int64_t first = std::min(first_key(), keys);
+  std::int64_t begin = first, end = keys;
   if (tree != nullptr) {
     // Among the nodes positions do not ascend with the index: there the tree decides, and the window key by key.
-    if (window_left >= 0) begin = std::clamp<std::int64_t>(own - window_left, 0, keys - rows);
+    if (window_left >= 0) begin = std::clamp<std::int64_t>(own - window_left, first, std::max(first, keys - rows));
     return {begin, keys};
   }
-  if (window_left >= 0) begin = std::clamp<std::int64_t>(own - window_left, 0, keys);
+  if (window_left >= 0) begin = std::clamp<std::int64_t>(own - window_left, first, keys);
   if (window_right >= 0) end = std::clamp<std::int64_t>(own + window_right + 1, 0, keys);
   if (causal) end = std::min(end, std::clamp<std::int64_t>(own + 1, 0, keys));
   return {begin, std::max(begin, end)};

@@ -78,6 +78,8 @@ struct HeadProblem {
   const MaskFunction* mask_function = nullptr;
   const FastProducts* fast = nullptr;  // of Precision::fast
 
+  /// Keys that stand before position 0 are padding, and hidden.
+  std::int64_t first_key() const { return std::max<std::int64_t>(0, -key_position); }
   /// Where a row stands in the sequence.
   std::int64_t row_position(std::int64_t row) const {
     return query_position + (tree != nullptr ? tree->depth(row) : row);
@@ -95,6 +97,7 @@ struct HeadProblem {
   /// The blocks that hold keys, or some of them.
   BlockRange blocks() const { return blocks({0, keys}); }
   BlockRange blocks(KeyInterval of) const {
+    of.begin = std::max(of.begin, first_key());
     if (of.begin >= of.end) return {};
     return {(key_position + of.begin) / kBlockKeys, (key_position + of.end - 1) / kBlockKeys + 1};
   }

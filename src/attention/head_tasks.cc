@@ -72,6 +72,11 @@ HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Obse
   return s;
 }
 
+// Of numbers of keys, those of keys that aren't padding.
+std::span<const std::int32_t> from_position_0(const SequencePlan& plan, std::span<const std::int32_t> keys) {
+  return keys.subspan(static_cast<std::size_t>(std::clamp<std::int64_t>(-plan.key_position, 0, plan.key_count)));
+}
+
 }  // namespace
 
 KeyPartitions::KeyPartitions(const Geometry& g, const Observations& see, std::pmr::memory_resource* memory)
@@ -86,11 +91,13 @@ KeyPartitions::KeyPartitions(const Geometry& g, const Observations& see, std::pm
     const SequencePlan& plan = g.sequences[s];
     if (see.segment_mass != nullptr) {
       const std::int64_t first = shared ? 0 : g.packed_keys ? plan.key_begin : static_cast<std::int64_t>(s) * g.keys;
-      segments.emplace_back(see.segment_of_key.subspan(first, plan.key_count), plan.key_position, memory);
+      segments.emplace_back(from_position_0(plan, see.segment_of_key.subspan(first, plan.key_count)),
+                            std::max<std::int64_t>(0, plan.key_position), memory);
     }
     if (see.overview != nullptr) {
       const auto bin_of_key = column_bins(plan.keys, see.overview_cols, memory);
-      bins.emplace_back(std::span(bin_of_key).first(plan.key_count), plan.key_position, memory);
+      bins.emplace_back(from_position_0(plan, std::span(bin_of_key).first(plan.key_count)),
+                        std::max<std::int64_t>(0, plan.key_position), memory);
     }
   }
 }

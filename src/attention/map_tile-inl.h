@@ -81,12 +81,16 @@ class MapTile {
     }
   }
 
-  // Keys of the tensor behind those in use are hidden.
+  // Keys of the tensor before and behind those in use are hidden.
   void hide_rest(float* out, std::int64_t out_stride) const {
     const float value = stage_ == Stage::weights ? 0.0f : -__builtin_inff();
     for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
+      float* row = out + lane * out_stride;
+      for (std::int64_t key = range_.key_begin; key < std::min(range_.key_end, head_.first_key()); ++key) {
+        row[key - range_.key_begin] = value;
+      }
       for (std::int64_t key = std::max(range_.key_begin, head_.keys); key < range_.key_end; ++key) {
-        out[lane * out_stride + key - range_.key_begin] = value;
+        row[key - range_.key_begin] = value;
       }
     }
   }

@@ -234,8 +234,11 @@ class Pass::Impl {
   // One thread at a time.
   void report() {
     const std::lock_guard lock(report_mutex_);
+    if (stopped_) return;  // what was under way on other threads
     ++done_;
-    if (!options_.progress->advance(done_, count())) {
+    stopped_ = true;  // also if advance() throws
+    stopped_ = !options_.progress->advance(done_, count());
+    if (stopped_) {
       throw Cancelled("stopped by the caller after " + std::to_string(done_) + " of " + std::to_string(count()) +
                       " pieces");
     }
@@ -336,6 +339,7 @@ class Pass::Impl {
   std::pmr::vector<Unit> units_;
   std::mutex report_mutex_;
   std::int64_t done_ = 0;
+  bool stopped_ = false;
 };
 
 Pass::Pass(std::span<const HeadTask> tasks, const PassOptions& options, const PassStates& states)

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "sightline/error.h"
-#include "src/attention/kernel.h"
 #include "src/attention/row_states.h"
 #include "src/cpu/fp_environment.h"
 #include "src/cpu/target.h"
@@ -15,22 +14,21 @@
 namespace sightline {
 namespace {
 
-// What merging asks of a problem: sizes, and no tensor.
-HeadTask shape_of(const AttentionState::Impl& state) {
-  HeadTask task;
-  task.problem.width = state.width;
-  task.problem.value_width = state.value_width;
-  static std::byte written{};
-  if (state.with_out) task.sight.out.data = &written;
-  task.sight.top_k = state.top_k;
-  task.sight.segments = state.segments;
-  task.sight.measure = state.measure;
-  task.sight.offsets = state.offsets;
-  return task;
+// False: there is nothing to merge.
+bool check_merged(const MutableTensorView& out) {
+  if (out.dtype != DType::f32) throw BadArgument("not supported: merged outputs that are not f32");
+  for (int axis = 0; axis < 4; ++axis) {
+    if (out.shape[axis] < 0 || (out.shape[axis] > 1 && out.strides[axis] == 0)) {
+      throw BadArgument("out has a negative size or a stride of 0");
+    }
+  }
+  if (std::find(out.shape.begin(), out.shape.end(), 0) != out.shape.end()) return false;
+  if (!out) throw BadArgument("out has no data");
+  return true;
 }
 
 void check_partial(const PartialOutput& part, const MutableTensorView& out, const char* name) {
-  if (part.out.shape != out.shape || part.out.dtype != DType::f32 || part.lse == nullptr) {
+  if (part.out.shape != out.shape || part.out.dtype != DType::f32 || !part.out || part.lse == nullptr) {
     throw BadArgument(std::string(name) + " must have the shape of out, be f32, and come with its lse");
   }
 }
@@ -65,18 +63,10 @@ void merge_states(AttentionState& left, const AttentionState& right) {
   if (left.empty() || right.empty() || !left.impl()->matches(*right.impl())) {
     throw BadArgument("states merge if they are of the same queries and observations");
   }
-  AttentionState::Impl& into = *left.impl();
   try {
-    const HeadTask shape = shape_of(into);
-    for (std::size_t i = 0; i < into.tiles.size(); ++i) {
-      TileWorkspace scratch(shape.problem, shape.sight, {into.tiles[i].lanes, 0, 0}, std::pmr::new_delete_resource());
-      merge_tile(shape.problem, shape.sight, into.rows[i], right.impl()->tiles[i], into.tiles[i], scratch);
-    }
+    left.impl()->merge(*right.impl());
   } catch (const std::bad_alloc&) {
     throw OutOfMemory("no memory to merge states");
-  }
-  for (std::size_t s = 0; s < into.sequences.size(); ++s) {
-    into.sequences[s].key_end = std::max(into.sequences[s].key_end, right.impl()->sequences[s].key_end);
   }
 }
 
@@ -85,17 +75,22 @@ void finish_state(const AttentionProblem& problem, const AttentionState& state, 
   if (state.empty()) throw BadArgument("there is nothing in the state");
   // A pass over no further keys.
   AttentionProblem rest = problem;
+  rest.tree_parents = {};
   std::vector<SequenceSpan> spans;
-  for (const auto& sequence : state.impl()->sequences) spans.push_back({0, sequence.key_end, sequence.query_position});
+  try {
+    for (const auto& s : state.impl()->sequences) spans.push_back({0, s.key_end, s.query_position});
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("no memory for a list of sequences");
+  }
   rest.sequences = spans;
   attention(rest, out, see, {.threads = 1, .resume = &state});
 }
 
 void merge_outputs(const PartialOutput& a, const PartialOutput& b, const MutableTensorView& out, float* lse) {
   const cpu::ScopedFpEnvironment environment;
+  if (!check_merged(out)) return;
   check_partial(a, out, "the first part");
   check_partial(b, out, "the second part");
-  if (out.dtype != DType::f32) throw BadArgument("not supported: merged outputs that are not f32");
   const auto [batch, heads, rows, columns] = out.shape;
   const auto offset = [](const auto& t, std::int64_t plane, std::int64_t count, std::int64_t row, std::int64_t column) {
     return plane / count * t.strides[0] + plane % count * t.strides[1] + row * t.strides[2] + column * t.strides[3];

@@ -45,6 +45,13 @@ class TileMask {
   // The blocks with a key that some row sees by position.
   BlockRange blocks() const { return head_.blocks(any_); }
 
+  // The block without the slots at its ends that no row sees by position.
+  TileBlock narrowed(TileBlock block) const {
+    block.begin = static_cast<int>(std::max<std::int64_t>(block.begin, any_.begin - block.first_key));
+    block.end = static_cast<int>(std::min<std::int64_t>(block.end, any_.end - block.first_key));
+    return block;
+  }
+
   // Looks at the block; the other functions speak of it. `part` is what apply() is needed for. The bias is filled in
   // unless nothing is seen.
   Sees prepare(const TileBlock& block) {

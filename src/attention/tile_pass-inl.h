@@ -116,6 +116,7 @@ class TilePass {
     merge_into(into, theirs, state);
     if (into.top.k > 0) into.top.merge(lanes_, theirs.top);
     into.offsets.merge(lanes_, theirs.offsets);
+    for (std::size_t i = 0; i < state.segment_marks.size(); ++i) state.segment_marks[i] |= other.segment_marks[i];
     state.open = false;
   }
 
@@ -133,8 +134,31 @@ class TilePass {
     }
     if (open < 0) begin_chunk();
     work_.open = open >= 0;
+    for (int lane = tile_.live_begin; sight_.segments > 0 && lane < tile_.live_end; ++lane) mark_segments(lane);
     save.copy(work_);
     return open;
+  }
+
+  // Notes of which segments the row saw a key: should it become a row of NaN, only those are NaN, and a later pass has
+  // these keys no more. A sum says so, unless it is 0 or all are NaN.
+  void mark_segments(int lane) {
+    std::uint8_t* marks = work_.segment_marks.data() + lane;
+    const float l = mine_.chunk.l[lane] + mine_.total.l[lane];
+    for (std::int32_t s = 0; l == l && s < *mine_.segments.seen; ++s) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s) * lanes_;
+      if (mine_.segments.sum[at + lane] != 0 || mine_.segments.total[at + lane] != 0) marks[at] = 1;
+    }
+    const BlockRange blocks = head_.blocks(head_.interval(tile_.row(lane)));
+    for (std::int64_t number = blocks.begin; number < blocks.end; ++number) {
+      const TileBlock block = block_at(head_, number);
+      for (const SegmentPart& part : sight_.segment_parts->at(block.position)) {
+        std::uint8_t& mark = marks[static_cast<std::ptrdiff_t>(part.segment) * lanes_];
+        for (int slot = block.begin; mark == 0 && slot < block.end; ++slot) {
+          mark =
+              (part.slots >> slot & 1) != 0 && head_.visible(tile_.head(lane), tile_.row(lane), block.first_key + slot);
+        }
+      }
+    }
   }
 
   void begin() {
@@ -144,6 +168,7 @@ class TilePass {
     mine_.top.begin(lanes_);
     mine_.offsets.begin(lanes_);
     mine_.segments.begin(lanes_);
+    std::fill(work_.segment_marks.begin(), work_.segment_marks.end(), std::uint8_t{0});
     mine_.bins.begin(lanes_);
     work_.strip.blocks.clear();
   }
@@ -239,7 +264,8 @@ class TilePass {
     if (mine_.bins.segments > 0) mine_.bins.absorb(block, *sight_.bin_parts, lanes_, weights, block_sum, max);
   }
 
-  void mix(const TileBlock& block, Sees sees) {
+  void mix(const TileBlock& whole, Sees sees) {
+    const TileBlock block = scores_.mask().narrowed(whole);  // beyond it all weights are 0
     const float* weights = block.weights;
     if (head_.keep) {
       drop(block);

@@ -33,15 +33,41 @@ inline TileBlock block_at(const HeadProblem& head, std::int64_t number) {
   return block;
 }
 
-// A tile's queries with rows in lanes, [width, lanes]; for few rows, [live lanes, width].
-inline void pack_queries(const HeadProblem& head, const TileRows& tile, bool few, TileWorkspace& work) {
-  for (int lane = 0; lane < tile.lanes; ++lane) {
-    if (few && lane >= tile.live_end) break;
-    RowSource source = head.q;
-    source.data += tile.head(lane) * head.q_head_stride;
-    float* row = few ? work.queries.data() + lane * head.width : work.query_row.data();
-    widen(source, tile.row(lane), head.width, row);
-    for (std::int64_t t = 0; t < head.width && !few; ++t) work.queries.data()[t * tile.lanes + lane] = row[t];
+// Row `lane` of a tile's queries as fp32, where it lies or in `widened`.
+inline const float* query_row(const HeadProblem& head, const TileRows& tile, int lane, float* widened) {
+  RowSource source = head.q;
+  source.data += tile.head(lane) * head.q_head_stride;
+  if (source.in_place()) return reinterpret_cast<const float*>(source.row(tile.row(lane)));
+  widen(source, tile.row(lane), head.width, widened);
+  return widened;
+}
+
+// A tile's queries with rows in lanes, [width, lanes].
+inline void pack_queries(const HeadProblem& head, const TileRows& tile, TileWorkspace& work) {
+  float* queries = work.queries.data();
+  for (int first = 0; first < tile.lanes; first += kTurned) {
+    const float* rows[kTurned];
+    for (int i = 0; i < kTurned; ++i) {
+      rows[i] = query_row(head, tile, first + i, work.query_rows.data() + i * head.width);
+    }
+    std::int64_t column = 0;
+    for (; column + kTurned <= head.width; column += kTurned) {
+      F turned[kTurned];
+      transpose_rows(rows, column, turned);
+      for (int c = 0; c < kTurned; ++c) store(turned[c], queries + (column + c) * tile.lanes + first);
+    }
+    for (; column < head.width; ++column) {
+      for (int i = 0; i < kTurned; ++i) queries[column * tile.lanes + first + i] = rows[i][column];
+    }
+  }
+}
+
+// The few rows of a tile, [live lanes, width].
+inline void copy_queries(const HeadProblem& head, const TileRows& tile, float* queries) {
+  for (int lane = 0; lane < tile.live_end; ++lane) {
+    float* to = queries + lane * head.width;
+    const float* row = query_row(head, tile, lane, to);
+    if (row != to) std::copy_n(row, head.width, to);
   }
 }
 
@@ -57,12 +83,10 @@ class TileScores {
 
   // To be called before blocks are.
   void begin() {
-    if (head_.fast != nullptr) {
-      pair_queries(head_, tile_, work_);
-    } else {
-      pack_queries(head_, tile_, few_, work_);
-    }
     if (few_) std::fill_n(work_.scores.data(), kBlockKeys * tile_.lanes, 0.0f);  // lanes without a row
+    if (head_.fast != nullptr) return pair_queries(head_, tile_, work_);
+    if (!few_) return pack_queries(head_, tile_, work_);
+    copy_queries(head_, tile_, work_.queries.data());
   }
 
   const TileMask& mask() const { return mask_; }
@@ -75,11 +99,13 @@ class TileScores {
   void compute(const TileBlock& block, Sees sees, Stage stage) {
     float* scores = work_.scores.data();
     float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
-    raw(block, scores, block_max);
+    // Keys at the block's ends that no row sees are masked away unscored.
+    const TileBlock used = stage == Stage::biased ? mask_.narrowed(block) : block;
+    raw(used, scores, block_max);
     if (stage == Stage::raw) return;
-    terms_.cap(block, scores);
+    terms_.cap(used, scores);
     if (stage == Stage::capped) return;
-    terms_.add(block, scores);
+    terms_.add(used, scores);
     if (sees == Sees::part) {
       mask_.apply(block, scores, block_max);
     } else if (few_ || head_.bias || head_.reshapes_scores()) {

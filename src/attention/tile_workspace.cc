@@ -49,6 +49,7 @@ TileState::TileState(const HeadProblem& problem, const HeadSight& sight, int max
   offset_score = rows(offsets);
   offset_length = rows(measures ? offsets : 0);
   for (auto* sums : {&segment_sum, &segment_reference, &segment_total}) *sums = rows(sight.segments);
+  segment_marks = AlignedBuffer<std::uint8_t>(static_cast<std::size_t>(sight.segments * lanes), memory);
   for (auto* sums : {&bin_sum, &bin_reference, &bin_total}) *sums = rows(sight.overview_cols);
 }
 
@@ -65,6 +66,7 @@ void TileState::copy(const TileState& other) {
   copy_buffer(other.segment_sum, segment_sum);
   copy_buffer(other.segment_reference, segment_reference);
   copy_buffer(other.segment_total, segment_total);
+  copy_buffer(other.segment_marks, segment_marks);
   segments_seen = other.segments_seen;
   open = other.open;
 }
@@ -80,8 +82,8 @@ TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight,
   kept = rows(problem.keep ? kBlockKeys : 0);
   measured = rows(measures ? kBlockKeys : 0);
   ranks = rows(measures && sight.top_k > 0 ? kBlockKeys : 0);
-  query_row = row_of(problem.width, memory);
-  value_row = row_of(problem.value_width, memory);
+  query_rows = row_of(kChains * problem.width, memory);
+  value_rows = row_of(kChains * problem.value_width, memory);
   widened_keys = widened(problem.k, problem.width, memory);
   widened_values = widened(problem.v, problem.value_width, memory);
   zeros = AlignedBuffer<float>::zeroed(static_cast<std::size_t>(std::max(problem.width, problem.value_width)), memory);

@@ -49,8 +49,9 @@ class TileState {
   AlignedBuffer<float> offset_score, offset_length;  // [offsets, lanes]
   AlignedBuffer<float> segment_sum, segment_reference, segment_total;  // [segments, lanes]
   AlignedBuffer<float> bin_sum, bin_reference, bin_total;              // [column bins, lanes]
-  std::int32_t segments_seen = 0, bins_seen = 0;                       // the rest of the totals is 0
-  bool open = false;                                                   // the chunk is not in the totals yet
+  AlignedBuffer<std::uint8_t> segment_marks;      // [segments, lanes] 1 where an earlier pass saw a key of the segment
+  std::int32_t segments_seen = 0, bins_seen = 0;  // the rest of the totals is 0
+  bool open = false;                              // the chunk is not in the totals yet
 };
 
 /// Buffers of one worker, for tiles of any head of a problem.
@@ -66,7 +67,7 @@ class TileWorkspace : public TileState {
   AlignedBuffer<float> kept;                          // [kBlockKeys, lanes] weights that dropout keeps
   AlignedBuffer<float> measured;                      // [kBlockKeys, lanes] weights times the lengths of values
   AlignedBuffer<float> ranks;                         // [kBlockKeys, lanes] scores that rank by the same
-  AlignedBuffer<float> query_row, value_row;          // [width], [value width]
+  AlignedBuffer<float> query_rows, value_rows;        // [kChains, width], [kChains, value width]: a vector of rows
   AlignedBuffer<float> widened_keys, widened_values;  // [kBlockKeys, width] where rows are not read in place
   AlignedBuffer<float> zeros;                         // [max(width, value width)], the row of slots that hold no key
   AlignedBuffer<float> lane_arrays;                   // [kLaneArrays, kTileRows]

@@ -11,7 +11,11 @@ namespace sightline::capi {
 /// A function of the caller's asked for the end of the call.
 class Stopped : public std::exception {
  public:
-  const char* what() const noexcept override { return "stopped by a score or mask function"; }
+  explicit Stopped(const char* what = "stopped by a score or mask function") : what_(what) {}
+  const char* what() const noexcept override { return what_; }
+
+ private:
+  const char* const what_;  // a literal
 };
 
 inline sightline_score_tile in_c(const ScoreTile& tile) {

@@ -41,6 +41,8 @@ int guarded(const Message& message, const Body& body) {
     return message.report(SIGHTLINE_OUT_OF_MEMORY, error.what());
   } catch (const Stopped& stopped) {
     return message.report(SIGHTLINE_STOPPED, stopped.what());
+  } catch (const Cancelled& cancelled) {
+    return message.report(SIGHTLINE_STOPPED, cancelled.what());
   } catch (const std::bad_alloc&) {
     return message.report(SIGHTLINE_OUT_OF_MEMORY, "out of memory");
   } catch (const std::exception& error) {

@@ -24,10 +24,22 @@ int usable_processors() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+// No more than oneTBB has workers for, as many as there are processors unless the program says otherwise: it would
+// complain on stderr.
+int most_threads() {
+  constexpr auto kParameter = tbb::global_control::max_allowed_parallelism;
+  return static_cast<int>(std::min<std::size_t>(tbb::global_control::active_value(kParameter), INT32_MAX));
+}
+
 // Indexes handed out ascending to whoever asks, and the first exception.
 class Queue {
  public:
   Queue(std::int64_t count, const std::function<void(std::int64_t)>& body) : count_(count), body_(body) {}
+
+  // A body of an executor's. One beyond those that it was asked for would find no memory of its own.
+  void drain_once_of(int bodies) {
+    if (entered_.fetch_add(1, std::memory_order_relaxed) < bodies) drain();
+  }
 
   void drain() {
     ScopedFpEnvironment environment;
@@ -55,7 +67,7 @@ class Queue {
 
   const std::int64_t count_;
   const std::function<void(std::int64_t)>& body_;
-  std::atomic<std::int64_t> next_{0};
+  std::atomic<std::int64_t> next_{0}, entered_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::exception_ptr error_;
@@ -71,34 +83,31 @@ void run_on(int workers, const std::function<void()>& work) {
   work();
 #else
   tbb::task_arena arena(workers);
+  // Isolated: a body that waits for tasks of its own must not be given another worker's part meanwhile.
   arena.execute([&] {
     tbb::parallel_for(
-        0, workers, [&](int) { work(); }, tbb::simple_partitioner());
+        0, workers, [&](int) { tbb::this_task_arena::isolate(work); }, tbb::simple_partitioner());
   });
 #endif
 }
 
 }  // namespace
 
-int Workers::count() const {
-  if (executor != nullptr) return std::max(1, executor->concurrency());
-  return threads > 0 ? threads : usable_processors();
-}
+Workers::Workers(int threads, Executor* executor)
+    : executor_(executor),
+      count_(executor != nullptr ? std::max(1, executor->concurrency())
+                                 : std::min(threads > 0 ? threads : usable_processors(), most_threads())) {}
 
 void parallel_for(std::int64_t count, Workers workers, const std::function<void(std::int64_t)>& body) {
   if (count <= 0) return;
   Queue queue(count, body);
-  if (workers.executor != nullptr) {
-    const int bodies = static_cast<int>(std::min<std::int64_t>(workers.count(), count));
-    workers.executor->run(bodies, [&] { queue.drain(); });
+  const int bodies = static_cast<int>(std::min<std::int64_t>(workers.count(), count));
+  if (Executor* const executor = workers.executor()) {
+    executor->run(bodies, [&] { queue.drain_once_of(bodies); });
     queue.drain();  // what an executor that called fewer bodies left
-    return queue.rethrow();
+  } else {
+    run_on(bodies, [&] { queue.drain(); });
   }
-  // No more than oneTBB has workers for, as many as there are processors unless the program says otherwise: it would
-  // complain on stderr.
-  const std::size_t limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-  const auto most = static_cast<std::int64_t>(std::min<std::size_t>(workers.count(), limit));
-  run_on(static_cast<int>(std::min(most, count)), [&] { queue.drain(); });
   queue.rethrow();
 }
 

@@ -9,16 +9,19 @@
 namespace sightline::cpu {
 
 /// Where the pieces of a call run: on so many threads (0: one a processor of this process's affinity), or on the
-/// caller's.
-struct Workers {
-  int threads = 0;
-  Executor* executor = nullptr;
+/// caller's. How many those are is asked once, when the object is made: memory is taken for as many.
+class Workers {
+ public:
+  Workers(int threads) : Workers(threads, nullptr) {}  // NOLINT(google-explicit-constructor): most have a number
+  Workers(int threads, Executor* executor);
 
-  Workers(int count) : threads(count) {}  // NOLINT(google-explicit-constructor): most callers have a number
-  Workers(int count, Executor* callers) : threads(count), executor(callers) {}
+  /// How many pieces may run at once; never more do.
+  int count() const { return count_; }
+  Executor* executor() const { return executor_; }
 
-  /// How many pieces may run at once.
-  int count() const;
+ private:
+  Executor* executor_;
+  int count_;
 };
 
 /// Calls body(i) for each i in [0, count), each exactly once, on up to so many threads, and returns when all are

@@ -1,11 +1,14 @@
 #include "src/cpu/parallel.h"
 
 #include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -89,6 +92,99 @@ TEST(ParallelFor, BodiesRoundToNearestWithDenormals) {
   EXPECT_EQ(std::fegetround(), FE_UPWARD);
   std::fesetround(FE_TONEAREST);
 }
+
+// Threads of the caller's, started late and in no order, or never.
+class Threads final : public Executor {
+ public:
+  explicit Threads(int concurrency, int skipped = 0, int extra = 0)
+      : concurrency_(concurrency), skipped_(skipped), extra_(extra) {}
+
+  int concurrency() const override {
+    ++asked_;
+    return concurrency_;
+  }
+  void run(int count, const std::function<void()>& body) override {
+    largest_count_ = std::max<int>(largest_count_, count);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < count - skipped_ + extra_; ++i) {
+      threads.emplace_back([&body, delay = (3 * i) % 4] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+        body();
+      });
+    }
+  }
+  int largest_count() const { return largest_count_; }
+  int asked() const { return asked_; }
+
+ private:
+  const int concurrency_, skipped_, extra_;
+  std::atomic<int> largest_count_{0};
+  mutable std::atomic<int> asked_{0};
+};
+
+TEST(ParallelFor, VisitsEachIndexOnceOnAnExecutor) {
+  for (const int concurrency : {-3, 0, 1, 2, 5, 2000}) {
+    for (const int skipped : {0, 1, 5}) {
+      Threads threads(concurrency, std::min(skipped, std::max(1, concurrency)));
+      std::vector<std::atomic<int>> visits(100);
+      parallel_for(100, {1, &threads}, [&](std::int64_t i) { ++visits[static_cast<std::size_t>(i)]; });
+      for (const auto& count : visits) EXPECT_EQ(count, 1);
+      EXPECT_EQ(threads.largest_count(), std::clamp(concurrency, 1, 100));
+      EXPECT_EQ(threads.asked(), 1) << "what it says may change; memory is taken for what it said";
+    }
+  }
+}
+
+// An executor that calls too often finds no more bodies at work than it said.
+TEST(ParallelFor, LetsNoMoreBodiesInThanThereIsMemoryFor) {
+  Threads threads(2, 0, 6);
+  std::atomic<int> inside{0}, most{0};
+  parallel_for(200, {0, &threads}, [&](std::int64_t) {
+    const int now = ++inside;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) continue;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    --inside;
+  });
+  EXPECT_LE(most, 2);
+}
+
+TEST(ParallelFor, RethrowsOneExceptionOfAnExecutorsThreads) {
+  Threads threads(3);
+  std::atomic<int> bodies{0};
+  const auto run = [&] {
+    parallel_for(100000, {0, &threads}, [&](std::int64_t) {
+      ++bodies;
+      throw std::runtime_error("a body");
+    });
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+  EXPECT_LE(bodies, 3);
+}
+
+TEST(ParallelFor, RethrowsWhatAnExecutorThrows) {
+  class Broken final : public Executor {
+    int concurrency() const override { return 2; }
+    void run(int, const std::function<void()>&) override { throw std::logic_error("no threads left"); }
+  } broken;
+  EXPECT_THROW(parallel_for(10, {0, &broken}, [](std::int64_t) {}), std::logic_error);
+}
+
+#ifndef SIGHTLINE_STD_THREADS
+// A body that waits for tasks of its own must not begin another body meanwhile, on the same thread.
+TEST(ParallelFor, ABodyIsNotInterruptedByAnother) {
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 4);
+  std::atomic<int> interrupted{0};
+  for (int n = 0; n < 50; ++n) {
+    parallel_for(64, 4, [&](std::int64_t) {
+      thread_local int depth = 0;
+      interrupted += ++depth > 1;
+      tbb::parallel_for(0, 16, [](int) { std::this_thread::sleep_for(std::chrono::microseconds(20)); });
+      --depth;
+    });
+  }
+  EXPECT_EQ(interrupted, 0);
+}
+#endif
 
 }  // namespace
 }  // namespace sightline::cpu

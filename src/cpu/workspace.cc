@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
 #include <string>
 
@@ -15,11 +16,13 @@ namespace {
 class HugePages final : public std::pmr::memory_resource {
  private:
   static constexpr std::size_t kPage = std::size_t{2} << 20;
+  static constexpr std::size_t kMost = PTRDIFF_MAX - 2 * kPage;  // beyond it sizes wrap when they are rounded
 
   static std::size_t rounded(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     if (bytes < kPage || alignment > kPage) return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    if (bytes > kMost) throw std::bad_alloc();
     // One page more than asked for, so that what is used begins at a page: the rest is given back at once.
     const std::size_t size = rounded(bytes);
     void* mapped = mmap(nullptr, size + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -50,7 +53,10 @@ std::pmr::memory_resource* huge_page_resource() {
   return &pages;
 }
 
-Workspace::Workspace(std::pmr::memory_resource* upstream) : arena_(std::make_unique<Arena>(upstream)) {}
+Workspace::Workspace(std::pmr::memory_resource* upstream) try : arena_(std::make_unique<Arena>(upstream)) {
+} catch (const std::bad_alloc&) {
+  throw OutOfMemory("no memory for a workspace");
+}
 Workspace::~Workspace() = default;
 
 void Workspace::reserve(std::size_t bytes) {
@@ -68,7 +74,12 @@ Workspace::Arena::~Arena() { release(); }
 
 Workspace::Arena::Use::Use(Arena& arena) : arena_(arena) {
   if (arena.in_use_.exchange(true)) throw BadArgument("the workspace is in use by another call; give each its own");
-  arena.begin();
+  try {
+    arena.begin();
+  } catch (...) {  // of the caller's memory resource
+    arena.in_use_ = false;
+    throw;
+  }
 }
 Workspace::Arena::Use::~Use() { arena_.in_use_ = false; }
 

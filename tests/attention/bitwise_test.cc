@@ -8,7 +8,9 @@
 
 #include "src/attention/reference_operands.h"
 #include "src/cpu/target.h"
+#include "src/tensor/half.h"
 #include "tests/attention/contiguous.h"
+#include "tests/attention/formats.h"
 #include "tests/attention/observed.h"
 #include "tests/attention/part.h"
 #include "tests/attention/random_problem.h"
@@ -127,10 +129,10 @@ std::pair<std::int64_t, std::int64_t> rows_beside(const AttentionProblem& proble
 }
 
 // Some rows of one head alone, with the keys that they see and no others, as a chunk of a prompt or one step of
-// decoding would have them; a packed sequence by itself.
+// decoding would have them; a packed sequence by itself; a tree whole.
 TEST(AttentionBitwise, RowsAloneOrInABatch) {
-  check_recipes(0.25, [](const ProblemRecipe& any) {
-    const ProblemRecipe recipe = any.without(Feature::tree);
+  check_recipes(0.25, [](const ProblemRecipe& recipe) {
+    const bool tree = recipe.has(Feature::tree);
     const std::int64_t rows = recipe.batch * recipe.query_heads() * recipe.queries;
     if (rows == 0) return;
     const Drawn drawn(recipe);
@@ -139,14 +141,16 @@ TEST(AttentionBitwise, RowsAloneOrInABatch) {
     std::mt19937_64 numbers(recipe.seed);
     for (int n = 0; n < 6; ++n) {
       const auto row = static_cast<std::int64_t>(numbers() % rows), plane = row / recipe.queries;
-      const std::int64_t batch = plane / recipe.query_heads(), begin = row % recipe.queries;
+      const std::int64_t batch = plane / recipe.query_heads(), begin = tree ? 0 : row % recipe.queries;
       const std::int64_t last = rows_beside(problem, row).second;
-      const std::int64_t end =
-          n % 2 == 0 ? begin + 1 : begin + 1 + static_cast<std::int64_t>(numbers() % (last - begin));
+      const std::int64_t end = tree         ? recipe.queries
+                               : n % 2 == 0 ? begin + 1
+                                            : begin + 1 + static_cast<std::int64_t>(numbers() % (last - begin));
       Part part(problem, batch, plane % recipe.query_heads(), begin, end);
-      if (n >= 2) part.cut_keys(part.reach());
+      if (n >= 2 && !tree) part.cut_keys(part.reach());
       const Observed got(part.problem(), observations_of(drawn, part, batch), output_of(part), 1);
-      for (std::int64_t i = 0; i < end - begin; ++i) compare_row(got, i, whole, recipe, row + i, drawn.observations);
+      for (std::int64_t i = 0; i < end - begin; ++i)
+        compare_row(got, i, whole, recipe, plane * recipe.queries + begin + i, drawn.observations);
     }
   });
 }
@@ -236,6 +240,29 @@ TEST(AttentionBitwise, WithOrWithoutObservations) {
     see.mass_sums_keys = recipe.keys;
     attention(problem, {}, see, {2});
     expect_same(some.difference(all));
+  });
+}
+
+// Each output is rounded once, from fp32.
+TEST(AttentionBitwise, OutputsInHalfPrecision) {
+  check_recipes(0.1, [](const ProblemRecipe& recipe) {
+    const RandomProblem random(recipe);
+    Strided<float> wide = random.make_output();
+    attention(random.problem(), wide.mutable_view(), {}, {2});
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      Strided<std::uint16_t> half(dtype, wide.shape(), recipe.out, 0x7FFF);
+      attention(random.problem(), half.mutable_view(), {}, {1});
+      const auto [batch, heads, queries, width] = wide.shape();
+      for (std::int64_t i = 0; i < batch * heads * queries * width; ++i) {
+        const std::int64_t b = i / width / queries / heads, h = i / width / queries % heads;
+        const float exact = wide.at(b, h, i / width % queries, i % width);
+        const std::uint16_t got = half.at(b, h, i / width % queries, i % width);
+        const float back = dtype == DType::f16 ? f16_to_f32(got) : bf16_to_f32(got);
+        if (std::isnan(exact) && std::isnan(back)) continue;
+        RC_ASSERT(got == (dtype == DType::f16 ? to_f16(exact) : to_bf16(exact)));
+      }
+      RC_ASSERT(half.gaps_untouched());
+    }
   });
 }
 

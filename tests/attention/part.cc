@@ -56,6 +56,7 @@ Part::Part(const AttentionProblem& whole, std::int64_t batch, std::int64_t head,
   cut_tensors(whole, batch, head, row_begin);
   if (whole.pages) cut_pages(whole, query.sequence);
   cut_by_head(whole, head);
+  if (!whole.tree_parents.empty()) cut_tree(whole, batch);
   if (!whole.cuts.empty() || whole.block_mask || whole.mask_function != nullptr)
     hide_by_mask(whole, batch, head, row_begin);
   if (whole.score_function == nullptr) return;
@@ -96,6 +97,13 @@ void Part::cut_by_head(const AttentionProblem& whole, std::int64_t head) {
   for (std::int64_t bucket = 0; bucket < whole.relative_bias.buckets; ++bucket)
     table_.push_back(whole.relative_bias.table[bucket * whole.q.shape[1] + head]);
   problem_.relative_bias.table = table_;
+}
+
+// The nodes say where they stand.
+void Part::cut_tree(const AttentionProblem& whole, std::int64_t batch) {
+  const auto nodes = static_cast<std::size_t>(whole.q.shape[2]);
+  if (whole.tree_parents.size() != nodes) problem_.tree_parents = whole.tree_parents.subspan(batch * nodes, nodes);
+  span_.query_position.reset();
 }
 
 void Part::hide_by_mask(const AttentionProblem& whole, std::int64_t batch, std::int64_t head, std::int64_t row_begin) {

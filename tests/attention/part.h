@@ -10,7 +10,7 @@ namespace sightline::testing {
 
 /// A part of a problem that must give the bits of the whole: one head of one sequence, and rows [row_begin, row_end) of
 /// the tensors, which belong to that sequence. Sequences that were packed stand alone. What hides keys by index - cuts,
-/// blocks, a mask function - becomes a plain mask. Trees cannot be taken apart.
+/// blocks, a mask function - becomes a plain mask. Of a tree the part must have all rows.
 class Part {
  public:
   Part(const AttentionProblem& whole, std::int64_t batch, std::int64_t head, std::int64_t row_begin,
@@ -33,6 +33,7 @@ class Part {
   void cut_tensors(const AttentionProblem& whole, std::int64_t batch, std::int64_t head, std::int64_t row_begin);
   void cut_pages(const AttentionProblem& whole, std::int64_t sequence);
   void cut_by_head(const AttentionProblem& whole, std::int64_t head);
+  void cut_tree(const AttentionProblem& whole, std::int64_t batch);
   void hide_by_mask(const AttentionProblem& whole, std::int64_t batch, std::int64_t head, std::int64_t row_begin);
 
   SequenceSpan span_;

@@ -79,6 +79,8 @@ TEST(AttentionProperty, AgreesWithTheReferenceOnEveryTarget) {
     skips.run(recipe, [&] { check_recipe(recipe); });
   });
   coverage.print_and_check();
+  for (int f = 0; f < kFeatures && !is_reduced(); ++f)
+    EXPECT_GT(skips.done(static_cast<Feature>(f)), 0) << feature_name(static_cast<Feature>(f)) << " was always refused";
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ ProblemRecipe plain_recipe() {
   recipe.keys = 70;
   recipe.width = 16;
   recipe.value_width = 5;
-  return recipe;
+  return recipe.with(Feature::sinks);
 }
 
 struct Case {
@@ -27,34 +27,52 @@ struct Case {
   reference::Result expected{reference::attention(random.problem())};
   Observed got;
 
-  Case() : recipe(observations()), got(random.problem(), recipe, random.make_output(), 1) {}
+  explicit Case(Measure measure = Measure::weight)
+      : recipe(observations(measure)), got(random.problem(), recipe, random.make_output(), 1) {}
   std::string check() { return check_against_reference(random, recipe, got, expected); }
 
  private:
-  ObservationRecipe observations() const {
+  ObservationRecipe observations(Measure measure) const {
     std::mt19937_64 numbers(1);
     ObservationRecipe all = ObservationRecipe::any(random.problem(), numbers);
     all.rows = {3};
     all.mass_row_begin = 0;
     all.mass_row_end = 9;
+    all.measure = measure;
+    all.running = true;
+    all.mass_decay = 0.5f;
     return all;
   }
 };
 
-TEST(ReferenceCheck, AcceptsARightResult) { EXPECT_EQ(Case().check(), ""); }
+TEST(ReferenceCheck, AcceptsARightResult) {
+  EXPECT_EQ(Case().check(), "");
+  EXPECT_EQ(Case(Measure::value_weight).check(), "");
+}
 
 TEST(ReferenceCheck, NoticesEveryChangedArray) {
   using Array = std::vector<float> Observed::*;
-  const std::map<std::string, Array> arrays = {
-      {"row_max", &Observed::row_max},         {"row_sum", &Observed::row_sum},   {"lse", &Observed::lse},
-      {"entropy", &Observed::entropy},         {"position", &Observed::position}, {"distance", &Observed::distance},
-      {"topk_weight", &Observed::topk_weight}, {"key_mass", &Observed::key_mass}, {"overview", &Observed::overview},
-      {"row_weights", &Observed::row_weights}};
-  for (const auto& [name, array] : arrays) {
-    Case changed;
-    float& value = (changed.got.*array).at(1);
-    value += 1e-3f * (1 + value);
-    EXPECT_NE(changed.check(), "") << name;
+  const std::map<std::string, Array> arrays = {{"row_max", &Observed::row_max},
+                                               {"row_sum", &Observed::row_sum},
+                                               {"lse", &Observed::lse},
+                                               {"entropy", &Observed::entropy},
+                                               {"position", &Observed::position},
+                                               {"distance", &Observed::distance},
+                                               {"topk_weight", &Observed::topk_weight},
+                                               {"key_mass", &Observed::key_mass},
+                                               {"overview", &Observed::overview},
+                                               {"row_weights", &Observed::row_weights},
+                                               {"segment_mass", &Observed::segment_mass},
+                                               {"offset_mass", &Observed::offset_mass},
+                                               {"sink_weight", &Observed::sink_weight},
+                                               {"entropy_with_sink", &Observed::entropy_with_sink}};
+  for (const Measure measure : {Measure::weight, Measure::value_weight}) {
+    for (const auto& [name, array] : arrays) {
+      Case changed(measure);
+      float& value = (changed.got.*array).at(1);
+      value += 1e-3f * (1 + value);
+      EXPECT_NE(changed.check(), "") << name;
+    }
   }
 }
 

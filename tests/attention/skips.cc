@@ -24,6 +24,11 @@ bool Skips::run(const ProblemRecipe& recipe, const std::function<void()>& body) 
   return done;
 }
 
+int Skips::done(Feature feature) const {
+  const auto found = tried_.find(feature_name(feature));
+  return found == tried_.end() ? 0 : found->second.first;
+}
+
 Skips::~Skips() {
   for (const auto& [name, counts] : tried_)
     std::cout << "  " << name << ": " << counts.first << " cases, " << counts.second << " refused\n";

@@ -14,6 +14,8 @@ class Skips {
  public:
   /// Calls `body`; false where that throws a BadArgument that begins with "not supported: ".
   bool run(const ProblemRecipe& recipe, const std::function<void()>& body);
+  /// How many cases with the feature were done.
+  int done(Feature feature) const;
   /// Prints the counts.
   ~Skips();
   Skips() = default;

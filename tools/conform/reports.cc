@@ -21,9 +21,7 @@ struct Later {
   const char* reason;
 };
 constexpr Later kLater[] = {
-    {"merge", "merging the states of separate passes is not supported yet"},
     {"attention_rotating_cache", "key/value caches are not supported yet"},
-    {"alibi_slopes", "slopes from a head count come with models that use ALiBi, which are not supported yet"},
     {"config_window", "models with sliding windows are not supported yet"},
     {"tokenize_matrix", "Unigram tokenizers are not supported yet"},
     {"gguf_accept", "GGUF files are not supported yet"},
@@ -42,8 +40,8 @@ constexpr Later kLater[] = {
 
 std::vector<ReportKind> ways_to_run(const std::string& name) {
   std::vector<ReportKind> ways;
-  for (const auto kinds : {attention_kinds(), position_kinds(), backward_kinds(), cache_kinds(), tokenizer_kinds(),
-                           format_kinds(), model_kinds()}) {
+  for (const auto kinds : {attention_kinds(), position_kinds(), backward_kinds(), cache_kinds(), state_kinds(),
+                           tokenizer_kinds(), format_kinds(), model_kinds()}) {
     std::copy_if(kinds.begin(), kinds.end(), std::back_inserter(ways),
                  [&](const ReportKind& kind) { return kind.kind == name; });
   }

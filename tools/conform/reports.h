@@ -33,6 +33,7 @@ std::span<const ReportKind> attention_kinds();
 std::span<const ReportKind> position_kinds();
 std::span<const ReportKind> backward_kinds();
 std::span<const ReportKind> cache_kinds();
+std::span<const ReportKind> state_kinds();
 std::span<const ReportKind> tokenizer_kinds();
 std::span<const ReportKind> format_kinds();
 std::span<const ReportKind> model_kinds();

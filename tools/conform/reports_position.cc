@@ -54,6 +54,28 @@ void check_offsets(const Report& report, const Engine& engine, bool bidirectiona
   check_buckets(name, got, report.expected.at(name));
 }
 
+void run_bucket_function(const Report& report) {
+  const json& given = report.given;
+  for (const bool bidirectional : {true, false}) {
+    const RelativeBias bias{{}, given.at("num_buckets"), given.at("max_distance"), bidirectional};
+    std::vector<double> got;
+    for (const std::int64_t offset : given.at("relative_positions_key_minus_query"))
+      got.push_back(static_cast<double>(relative_bucket(bias, offset)));
+    const char* name = bidirectional ? "encoder_buckets" : "decoder_buckets";
+    check_buckets(name, got, report.expected.at(name));
+  }
+}
+
+void run_alibi_slopes(const Report& report) {
+  const Tolerance tolerance = case_tolerance(report.expected.at("tol"));
+  for (const std::int64_t heads : report.given.at("heads")) {
+    const std::vector<float> slopes = alibi_slopes(heads);
+    const std::vector<double> expected = report.expected.at("slopes").at(std::to_string(heads));
+    expect_close(fmt::format("slopes of {} heads", heads), {{heads}, {slopes.begin(), slopes.end()}},
+                 {{heads}, expected}, tolerance);
+  }
+}
+
 void run_t5_bias(const Report& report, const Engine& engine) {
   check_offsets(report, engine, true);
   check_offsets(report, engine, false);
@@ -75,6 +97,10 @@ class PackedCall {
     attention_.problem.k = tokens(given.at("k"), k_begins_.back());
     attention_.problem.v = tokens(given.at("v"), k_begins_.back());
     attention_.problem.causal = true;
+    if (q_lengths.empty()) {  // no sequence at all is a batch of none
+      for (TensorView* view : {&attention_.problem.q, &attention_.problem.k, &attention_.problem.v}) view->shape[0] = 0;
+      return;
+    }
     attention_.problem.cu_seqlens_q = q_begins_;
     attention_.problem.cu_seqlens_k = k_begins_;
   }
@@ -122,6 +148,8 @@ void run_packed(const Report& report, const Engine& engine) {
 
 constexpr ReportKind kKinds[] = {
     {"t5_bias", run_t5_bias},
+    {"t5_bias", nullptr, run_bucket_function, nullptr, "/function"},
+    {"alibi_slopes", nullptr, run_alibi_slopes},
     {"attention_varlen", run_packed, nullptr, nullptr, "/packed"},
 };
 
