@@ -280,6 +280,34 @@ TEST_P(Fast, ScoresOfWholeNumbersAreExact) {
   }
 }
 
+// Rows of bf16 are read where they lie: what is beside them, here NaN, must not be taken for a part of them.
+TEST_P(Fast, WhatLiesBesideARow) {
+  for (const std::int64_t width : {2, 30, 40, 70}) {
+    for (const std::int64_t queries : {1, 3, 20}) {
+      const std::int64_t keys = 90, stride = width + 34;
+      std::vector<std::uint16_t> q(queries * stride, 0x7fc0), kv(keys * stride, 0x7fc0);
+      const auto fill = [&](std::vector<std::uint16_t>& rows) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          if (static_cast<std::int64_t>(i) % stride < width) rows[i] = i % 2 == 0 ? 0x3f80 : 0xbf00;  // 1, -0.5
+        }
+        return TensorView{rows.data(),
+                          DType::bf16,
+                          {1, 1, static_cast<std::int64_t>(rows.size()) / stride, width},
+                          {0, 0, stride, 1}};
+      };
+      AttentionProblem problem;
+      problem.q = fill(q);
+      problem.k = problem.v = fill(kv);
+      std::vector<float> out(queries * width);
+      AttentionOptions options;
+      options.precision = Precision::fast;
+      attention(problem, dense_view(out.data(), {1, 1, queries, width}), {}, options);
+      const auto expected = reference::attention(problem);
+      for (std::size_t i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], expected.out[i], kRounding);
+    }
+  }
+}
+
 TEST_P(Fast, NamesItsInstruction) {
   const char* const names[] = {"avx512_bf16", "amx_bf16", "emulated tiles"};
   EXPECT_TRUE(fast_available());
