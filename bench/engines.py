@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+import pathlib
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,8 @@ class Contender:
     run: Callable[[], None]
     output: Callable[[], np.ndarray]  # of the last run, [B, Hq, Nq, Dv]
     observed: dict = dataclasses.field(default_factory=dict)  # Sightline's: name -> array
+    tolerance: float = 1e-4  # largest difference from fp64, as a share of the largest value
+    difference: float = 0.0  # what it is
 
 
 def tensor(array):
@@ -85,6 +88,36 @@ def sightline(problem, threads, library, level="none"):
     return Contender(lambda: library.attention(args), lambda: out, arrays)
 
 
+BF16_TOLERANCE = 0.05
+
+
+def to_bf16(array):
+    """The bits of the nearest bf16, ties to even."""
+    bits = array.view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def sightline_fast(problem, threads, build):
+    """Precision::fast, all tensors bf16."""
+    shape = problem.shape
+    library = ctypes.CDLL(str(pathlib.Path(build) / "bench" / "libsightline_fast_pass.so"))
+    tensors = [to_bf16(array) for array in (problem.q, problem.k, problem.v)]
+    addresses = (ctypes.c_void_p * 3)(*(array.ctypes.data for array in tensors))
+    out = np.zeros(shape.output_shape(), np.uint16)
+    order = (shape.batch, shape.query_heads, shape.kv_heads, shape.queries, shape.keys, shape.width, shape.value_width)
+    sizes = (ctypes.c_int64 * 7)(*order)
+    output = ctypes.c_void_p(out.ctypes.data)
+
+    def run():
+        if library.sightline_fast_pass(addresses, output, sizes, int(shape.causal), threads) != 0:
+            raise Unsupported("see above")
+
+    def widened(tensors=tensors):  # which live as long as the contender
+        return (out.astype(np.uint32) << 16).view(np.float32)
+
+    return Contender(run, widened, tolerance=BF16_TOLERANCE)
+
+
 def imported(name):
     try:
         return __import__(name)
@@ -103,6 +136,19 @@ def torch_sdpa(problem, threads):
         last["out"] = attend(q, k, v, is_causal=shape.causal, enable_gqa=shape.kv_heads != shape.query_heads)
 
     return Contender(run, lambda: last["out"].numpy())
+
+
+def torch_bf16(problem, threads):
+    torch = imported("torch")
+    torch.set_num_threads(threads)
+    q, k, v = (torch.from_numpy(array).bfloat16() for array in (problem.q, problem.k, problem.v))
+    shape, last = problem.shape, {}
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def run():
+        last["out"] = attend(q, k, v, is_causal=shape.causal, enable_gqa=shape.kv_heads != shape.query_heads)
+
+    return Contender(run, lambda: last["out"].float().numpy(), tolerance=BF16_TOLERANCE)
 
 
 def onnx_session(node, inputs, opsets, threads):
@@ -182,8 +228,8 @@ def openvino_sdpa(problem, threads):
     return Contender(lambda: request.infer(inputs, share_inputs=True), lambda: request.get_output_tensor().data)
 
 
-PEERS = {"torch": torch_sdpa, "ort-mha": ort_mha, "ort-attention": ort_attention, "openvino": openvino_sdpa}
-PACKAGES = {"torch": "torch", "ort-mha": "onnxruntime", "ort-attention": "onnxruntime", "openvino": "openvino"}
+PEERS = {"torch": torch_sdpa, "torch-bf16": torch_bf16, "ort-mha": ort_mha, "ort-attention": ort_attention, "openvino": openvino_sdpa}
+PACKAGES = {"torch": "torch", "torch-bf16": "torch", "ort-mha": "onnxruntime", "ort-attention": "onnxruntime", "openvino": "openvino"}
 
 
 def version(peer):

@@ -4,6 +4,7 @@
     bench/peers.py                                                 the four shapes of docs/performance.md
     bench/peers.py --shape 1,8,2,1024,1024,128 --causal --peers torch
     bench/peers.py --shape 1,8,8,2048,2048,64 --peers none --observe basic,all
+    bench/peers.py --fast --peers torch-bf16                       Precision::fast beside PyTorch on bf16
 
 Every output is compared with fp64 before anything is timed. One thread and process CPU time (with more threads: wall
 time); contenders take turns, each one's minimum counts. The share of the peak is of what 12 independent multiply-add
@@ -13,6 +14,7 @@ observations cost is the median of paired ratios. Needs numpy; peers that are no
 
 import argparse
 import ctypes
+import functools
 import json
 import pathlib
 import statistics
@@ -29,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEFAULT_SHAPES = ["1,8,8,2048,2048,64", "1,8,8,2048,2048,128"]
 SAMPLE_SECONDS = 0.02
 PEAK_SECONDS = 0.02
-TOLERANCE = 1e-4
+TOLERANCE = 1e-4  # of what is observed
 
 
 def arguments():
@@ -38,6 +40,7 @@ def arguments():
     parser.add_argument("--causal", action="store_true", help="key j <= query i (default: both, where no shape is given)")
     parser.add_argument("--peers", default="torch,ort-mha,ort-attention,openvino", help="a list, or none")
     parser.add_argument("--observe", default="", help="a list of " + ", ".join(engines.LEVELS))
+    parser.add_argument("--fast", action="store_true", help="Sightline's bf16 products too, where the machine has them")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=9, help="rounds in which every contender has a turn")
     parser.add_argument("--pairs", type=int, default=31, help="pairs with and without observations")
@@ -95,7 +98,8 @@ def worst_difference(got, expected):
 def verified(name, contender, expected):
     contender.run()
     difference = worst_difference(contender.output(), expected["out"])
-    if not difference <= TOLERANCE:
+    contender.difference = difference
+    if not difference <= contender.tolerance:
         raise engines.Unsupported(f"its output differs from fp64 by {difference:.1e} of the largest value")
     for field in ("lse", "entropy"):
         if field in contender.observed:
@@ -109,9 +113,12 @@ def contenders(case, expected, chosen, library):
     """Sightline first; it must be right. A peer that is absent, unable or wrong is said and left out."""
     found = {"sightline": verified("sightline", engines.sightline(case, chosen.threads, library), expected)}
     left_out = {}
-    for name in chosen.peers:
+    makers = {name: engines.PEERS[name] for name in chosen.peers}
+    if chosen.fast:
+        makers = {"sightline-fast": functools.partial(engines.sightline_fast, build=chosen.build), **makers}
+    for name, make in makers.items():
         try:
-            found[name] = verified(name, engines.PEERS[name](case, chosen.threads), expected)
+            found[name] = verified(name, make(case, chosen.threads), expected)
         except engines.Unsupported as reason:
             left_out[name] = str(reason)
     return found, left_out
@@ -156,6 +163,7 @@ def measure(shape, chosen, clock, library):
             "seconds": seconds,
             "of_peak": shape.operations() / seconds / peak,
             "ratio": seconds / best["sightline"],
+            "difference": found[name].difference,
         }
     for level in chosen.observe:
         observed = verified("sightline", engines.sightline(case, chosen.threads, library, level), expected)
@@ -167,7 +175,8 @@ def show(result):
     print(f"\n{result['shape']}: peak {result['peak'] / 1e9:.1f} GFLOP/s")
     for name, row in result["engines"].items():
         ratio = "" if name == "sightline" else f"   sightline is {row['ratio']:.2f} x as fast"
-        print(f"  {name:14}{1e3 * row['seconds']:10.3f} ms {100 * row['of_peak']:6.1f} % of peak{ratio}")
+        print(f"  {name:14}{1e3 * row['seconds']:10.3f} ms {100 * row['of_peak']:6.1f} % of peak{ratio}"
+              f"   off by {row['difference']:.1e}")
     for name, reason in result["left_out"].items():
         print(f"  {name:14}left out: {reason}")
     for level, (low, median, high) in result["observations"].items():

@@ -11,6 +11,11 @@ if(TARGET test_attention_wide)
 endif()
 if(NOT SIGHTLINE_ATTENTION_ONLY)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  # A sanitizer adds symbols of its own; other machines have none of these units.
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT SIGHTLINE_SANITIZE)
+    add_test(NAME symbols.fast COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/fast_symbols_test.py
+      $<TARGET_FILE:sightline_attention>)
+  endif()
   # The cases that are kept with the sources, and all of them where they are to be had.
   add_test(NAME conform.data COMMAND sightline-conform ${PROJECT_SOURCE_DIR}/tests/data)
   add_test(NAME conform.reference COMMAND sightline-conform --reference --filter attention/ ${PROJECT_SOURCE_DIR}/tests/data)

@@ -32,6 +32,7 @@ void refuse_unsupported(const AttentionProblem& p, const AttentionOptions& optio
   require(!p.pages, "not supported: gradients of keys and values in pages");
   require(!is_packed(p.k.dtype) && !is_packed(p.v.dtype), "not supported: gradients of packed keys or values");
   require(p.score_function == nullptr, "not supported: gradients through a score function");
+  require(options.precision == Precision::exact, "not supported: Precision::fast of a backward pass");
   require(options.workspace == nullptr, "not supported: a workspace for the backward pass");
   require(options.resume == nullptr && options.save == nullptr,
           "not supported: a backward pass that saves its state or resumes from one");

@@ -74,7 +74,7 @@ const FastProducts* chosen() {
   const char* variable = std::getenv("SIGHTLINE_FAST");
   const std::string wanted = variable == nullptr ? "" : variable;
   if (wanted != "" && wanted != "amx_bf16" && wanted != "avx512_bf16") {
-    throw BadArgument("unknown SIGHTLINE_FAST '" + wanted + "'; it may be amx_bf16 or avx512_bf16");
+    throw BadArgument("unknown instruction in SIGHTLINE_FAST: " + wanted + "; it may be amx_bf16 or avx512_bf16");
   }
   if (wanted != "avx512_bf16" && has_amx_bf16()) return amx_products();
   if (wanted != "amx_bf16" && has_avx512_bf16()) return avx512_products();
