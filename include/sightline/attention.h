@@ -105,7 +105,7 @@ enum class Measure : std::uint8_t {
 /// What to observe, and where to put it. A null pointer means: not asked for. All arrays are dense, row-major, and
 /// owned by the caller. A row with no visible key has max and lse -inf, entropy, position, distance and every mass 0,
 /// and an empty top-k (index -1, weight 0). A row that saw a NaN reports NaN, but for the weights of keys that it did
-/// not see.
+/// not see, and for the list of top keys, which a score of NaN does not enter.
 struct Observations {
   float* row_max = nullptr;  ///< [B, Hq, Nq] largest visible score m; with row_sum the row state of `tile()`
   float* row_sum = nullptr;  ///< [B, Hq, Nq] l = sum of exp(score - m)
@@ -166,14 +166,14 @@ std::size_t workspace_size(const AttentionProblem& problem, const MutableTensorV
 /// positions, trees, cuts, relative biases, the observed partitions of keys, and the memory.
 class AttentionPlan {
  public:
-  /// Throws as attention() does. Spans and functions of the problem are copied or read here, tensors are not.
+  /// Throws as attention() does. Trees, cuts, relative biases and segments are read here, and stay what they were.
   AttentionPlan(const AttentionProblem& problem, const Observations& see = {}, const AttentionOptions& options = {});
   ~AttentionPlan();
   AttentionPlan(const AttentionPlan&) = delete;
   AttentionPlan& operator=(const AttentionPlan&) = delete;
 
-  /// As attention(problem, out, see) for a problem that has the plan's shapes, types, sequences and kinds of masks;
-  /// otherwise BadArgument. One call at a time.
+  /// As attention(problem, out, see) for a problem that has the plan's shapes, sequences and kinds of masks; otherwise
+  /// BadArgument. Everything else is the problem's. One call at a time.
   void run(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see = {});
 
  private:

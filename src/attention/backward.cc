@@ -120,12 +120,19 @@ void clear(const MutableTensorView& tensor, cpu::Workers workers) {
   });
 }
 
-void clear_unused_keys(const BackwardGroup& group) {
+void clear_keys(const BackwardGroup& group, std::int64_t begin, std::int64_t end) {
   const HeadProblem& problem = group.problem();
-  for (std::int64_t key = problem.keys; key < group.tensor_keys; ++key) {
+  for (std::int64_t key = begin; key < end; ++key) {
     for (std::int64_t t = 0; group.dk && t < problem.width; ++t) group.dk.at(key, t) = 0;
     for (std::int64_t t = 0; group.dv && t < problem.value_width; ++t) group.dv.at(key, t) = 0;
   }
+}
+
+// Padding before the sequence, and what lies behind the keys in use.
+void clear_unused_keys(const BackwardGroup& group) {
+  const HeadProblem& problem = group.problem();
+  clear_keys(group, 0, std::min(problem.first_key(), problem.keys));
+  clear_keys(group, problem.keys, group.tensor_keys);
 }
 
 // One backward pass: what its groups point into.

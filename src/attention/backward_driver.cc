@@ -150,8 +150,11 @@ class BackwardRunner {
     idle_.push_back(std::move(workspace));
     QuerySums& of_chunk = query_sums_[part.chunk];
     if (--of_chunk.parts_left == 0) of_chunk.sums = {};
+    if (stopped_) return;  // what was under way on other threads
     ++parts_done_;
-    if (progress_ != nullptr && !progress_->advance(parts_done_, count())) {
+    stopped_ = progress_ != nullptr;  // also if advance() throws
+    if (progress_ != nullptr) stopped_ = !progress_->advance(parts_done_, count());
+    if (stopped_) {
       throw Cancelled("stopped by the caller after " + std::to_string(parts_done_) + " of " + std::to_string(count()) +
                       " blocks of keys");
     }
@@ -165,6 +168,7 @@ class BackwardRunner {
   std::vector<std::vector<BiasSums>> bias_sums_;  // [parts, heads]
   std::mutex mutex_;
   std::int64_t parts_done_ = 0;
+  bool stopped_ = false;
   std::vector<std::unique_ptr<BackwardWorkspace>> idle_;
 };
 

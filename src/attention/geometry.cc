@@ -244,8 +244,8 @@ void place_sequence(const AttentionProblem& p, const SequenceSpan& span, Sequenc
   plan.key_position = span.key_position;
   const std::int64_t aligned = p.alignment == Alignment::top_left ? 0 : plan.key_count - plan.rows;
   plan.query_position = span.query_position.value_or(plan.key_position + aligned);
-  require(plan.query_position >= -2 * kMaxKeys && plan.query_position <= 2 * kMaxKeys,
-          [&] { return "query_position is outside +-2^31"; });
+  require(plan.query_position > plan.key_position - kMaxKeys && plan.query_position < plan.key_position + kMaxKeys,
+          [&] { return "query_position is 2^30 or more from key_position"; });
 }
 
 // What decides which buffers and tables a problem needs.
@@ -318,7 +318,8 @@ void validate_observations(const Geometry& g, const Observations& see) {
   const bool top = see.topk_index != nullptr || see.topk_weight != nullptr;
   require(!top || (see.top_k >= 1 && see.top_k <= kMaxTopKeys), "top_k must be 1 to 64");
   require(see.offset_mass == nullptr || !see.offsets.empty(), "offset_mass is asked for without offsets");
-  require(see.key_mass == nullptr || (see.mass_row_begin >= 0 && see.mass_row_begin <= see.mass_row_end),
+  require((see.key_mass == nullptr && see.mass_sums == nullptr) ||
+              (see.mass_row_begin >= 0 && see.mass_row_begin <= see.mass_row_end),
           "the row range of key_mass is upside down");
   require(see.mass_decay > 0 && see.mass_decay <= 1, "mass_decay must be above 0 and at most 1");
   require(see.mass_sums == nullptr || see.mass_sums_keys >= g.keys,

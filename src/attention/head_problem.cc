@@ -69,7 +69,9 @@ bool in_block_mask(const HeadProblem& h, std::int64_t head, std::int64_t row, st
     const BlockMask::Entry& entry = mask.entries[i];
     if (entry.column != key / BlockMask::kBlock) continue;
     if (entry.bits < 0) return true;
-    return (mask.bits[entry.bits * BlockMask::kBlock + row % BlockMask::kBlock] >> (key % BlockMask::kBlock) & 1) != 0;
+    return (mask.bits[std::int64_t{entry.bits} * BlockMask::kBlock + row % BlockMask::kBlock] >>
+                (key % BlockMask::kBlock) &
+            1) != 0;
   }
   return false;
 }
@@ -77,7 +79,7 @@ bool in_block_mask(const HeadProblem& h, std::int64_t head, std::int64_t row, st
 bool in_mask_function(const HeadProblem& h, std::int64_t head, std::int64_t row, std::int64_t key) {
   float score = 0;
   h.mask_function->hide(
-      {&score, 1, 1, 1, 1, h.batch, h.first_head + head, row, key, h.row_position(row), h.position_of_key(key)});
+      {&score, 1, 1, 1, 1, h.batch, h.first_head + head, row, key, h.query_position + row, h.key_position + key});
   return score != kHidden;
 }
 

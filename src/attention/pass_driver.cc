@@ -211,8 +211,11 @@ class Pass::Impl {
     for (const HeadTask& task : tasks_) {
       if (task.problem.rows > 0) continue;
       const HeadSight& sight = task.sight;
-      for (std::int64_t head = 0; head < task.problem.heads; ++head) {
-        if (sight.key_mass != nullptr) std::fill_n(sight.key_mass + head * sight.key_stride, sight.keys, 0.0f);
+      for (std::int64_t head = 0; sight.key_mass != nullptr && head < task.problem.heads; ++head) {
+        float* mass = sight.key_mass + head * sight.key_stride;
+        std::fill_n(mass, sight.keys, 0.0f);
+        if (sight.mass_sums != nullptr) read_mass(task, sight.mass_sums + head * kChains * sight.mass_sums_keys, mass);
+        measure(task, head);
       }
       std::fill_n(sight.overview, task.problem.heads * sight.overview_rows * sight.overview_cols, 0.0f);
     }
@@ -281,6 +284,13 @@ class Pass::Impl {
     if (!sums_rows(task.sight)) return;
     commit_stacked(task.problem, task.sight, tile, workspace, strips);
     for (std::int64_t head = tile.head(0); head <= tile.head(tile.live_end - 1); ++head) measure(task, head);
+  }
+
+  // Without a new row the running sums are those after the last one.
+  static void read_mass(const HeadTask& task, const float* sums, float* mass) {
+    const MassReader reader(task.problem, task.sight);
+    for (std::int64_t key = 0; key < task.sight.keys; ++key)
+      mass[key] = reader.read(sums + key, task.sight.mass_sums_keys);
   }
 
   static void measure(const HeadTask& task, std::int64_t head) {

@@ -39,12 +39,12 @@ void weigh(const AttentionProblem& p, const Query& query, const Row& row, const 
   for (std::int64_t n = 0; n < query.key_count; ++n) {
     if (row.scores[n] == kHidden) continue;
     const double w = std::exp(row.scores[n] - all.shift) / all.total;
-    const auto at_key = static_cast<double>(position_of_key(p, query, n));
+    const auto at_key = static_cast<double>(query.key_position + n);
     row.weights[n] = w;
     seen += w;
     entropy += w * (std::log(all.total) - (row.scores[n] - all.shift));
     position += w * at_key;
-    distance += w * std::abs(at_key - static_cast<double>(query.position));
+    distance += w * std::abs(at_key - static_cast<double>(index_position(query)));
   }
   finish_entropy(all, entropy, row, result);
   if (seen == 0) return;

@@ -77,7 +77,7 @@ void Observer::rank_row(std::int64_t row, const Query& query) {
   }
 }
 
-// In a tree several keys stand at one position, of which a query sees one.
+// The nodes of a tree are counted one after the other.
 void Observer::sum_offsets() {
   const std::size_t count = see_.offsets.size();
   seen_.offset_mass.assign(planes_ * queries_ * count, 0);
@@ -85,7 +85,7 @@ void Observer::sum_offsets() {
     const Query q = query(row);
     for (std::int64_t n = 0; n < q.key_count; ++n) {
       if (hidden(row, q.first_key + n)) continue;
-      const std::int64_t offset = position_of_key(p_, q, n) - q.position;
+      const std::int64_t offset = q.key_position + n - index_position(q);
       for (std::size_t o = 0; o < count; ++o) {
         if (see_.offsets[o] == offset) seen_.offset_mass[row * count + o] += measure(row, q.first_key + n);
       }
@@ -112,10 +112,10 @@ void Observer::sum_rows() {
   seen_.key_mass.assign((own ? sequence_count(p_) : p_.q.shape[0]) * heads_ * keys_, 0);
   const std::int64_t end = std::min(see_.mass_row_end, queries_);
   for (std::int64_t row = 0; row < planes_ * queries_; ++row) {
-    if (row % queries_ < see_.mass_row_begin || row % queries_ >= end) continue;
+    const bool counts = row % queries_ >= see_.mass_row_begin && row % queries_ < end;
     const Query q = query(row);
     double* mass = seen_.key_mass.data() + ((own ? q.sequence : q.b) * heads_ + q.h) * keys_;
-    for (std::int64_t j = 0; j < keys_; ++j) mass[j] = mass[j] * see_.mass_decay + measure(row, j);
+    for (std::int64_t j = 0; j < keys_; ++j) mass[j] = mass[j] * see_.mass_decay + (counts ? measure(row, j) : 0);
   }
 }
 

@@ -123,18 +123,21 @@ Extent extent(const AttentionProblem& p, std::int64_t sequence) {
   return part;
 }
 
+std::int64_t index_position(const Query& query) { return query.first_position + query.row; }
+
 Query locate(const AttentionProblem& p, std::int64_t b, std::int64_t h, std::int64_t i) {
   const std::int64_t sequence = p.cu_seqlens_q.empty() ? b : packed_sequence(p, i);
   const Extent part = extent(p, sequence);
   Query query{
-      b,         h, i, h / (p.q.shape[1] / p.k.shape[1]), sequence, i - part.first_row, part.rows, part.first_key,
-      part.keys, 0, 0};
+      b, h, i, h / (p.q.shape[1] / p.k.shape[1]), sequence, i - part.first_row, part.rows, part.first_key, part.keys,
+      0, 0, 0};
   SequenceSpan span;
   if (!p.sequences.empty()) span = p.sequences[sequence];
   if (span.key_count >= 0) query.key_count = span.key_count;
   query.key_position = span.key_position;
   const std::int64_t aligned = p.alignment == Alignment::top_left ? 0 : query.key_count - query.rows;
-  query.position = span.query_position.value_or(span.key_position + aligned) + query.row;
+  query.first_position = span.query_position.value_or(span.key_position + aligned);
+  query.position = index_position(query);
   if (!p.tree_parents.empty()) query.position = position_in_tree(p, query, query.row);
   return query;
 }

@@ -11,14 +11,18 @@ namespace sightline::reference {
 struct Query {
   std::int64_t b, h, i;  // indexes of the tensors
   std::int64_t kv_head;
-  std::int64_t sequence;      // b, or of the packed ones
-  std::int64_t row;           // index in the sequence: i, unless packed
-  std::int64_t rows;          // of the sequence
-  std::int64_t first_key;     // the sequence's first key as an index of the tensors: 0, unless packed
-  std::int64_t key_count;     // keys in use
-  std::int64_t key_position;  // of the sequence's first key
-  std::int64_t position;      // of this query
+  std::int64_t sequence;        // b, or of the packed ones
+  std::int64_t row;             // index in the sequence: i, unless packed
+  std::int64_t rows;            // of the sequence
+  std::int64_t first_key;       // the sequence's first key as an index of the tensors: 0, unless packed
+  std::int64_t key_count;       // keys in use
+  std::int64_t key_position;    // of the sequence's first key
+  std::int64_t position;        // of this query
+  std::int64_t first_position;  // of the sequence's first query
 };
+
+/// Where a query stands if the nodes of a tree are counted one after the other.
+std::int64_t index_position(const Query& query);
 
 /// A sequence as a part of the tensors: of the batch, or packed. Packed queries may have keys in pages alone, which are
 /// not packed then.

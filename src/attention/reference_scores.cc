@@ -58,7 +58,7 @@ bool in_tree(const AttentionProblem& p, const Query& query, std::int64_t n) {
 
 // The pair as a tile of its own.
 ScoreTile pair_tile(const AttentionProblem& p, const Query& query, std::int64_t n, float* score) {
-  return {score, 1, 1, 1, 1, query.sequence, query.h, query.row, n, query.position, position_of_key(p, query, n)};
+  return {score, 1, 1, 1, 1, query.sequence, query.h, query.row, n, index_position(query), query.key_position + n};
 }
 
 bool hidden_by_function(const AttentionProblem& p, const Query& query, std::int64_t n) {

@@ -4,6 +4,7 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +21,9 @@ namespace {
 int usable_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  // Fails where the system counts more processors than the set has room for.
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return std::max(1, CPU_COUNT(&set));
 }
 
@@ -74,21 +77,33 @@ class Queue {
 };
 
 // Calls work() on so many threads, this one among them, and returns when all are done.
-void run_on(int workers, const std::function<void()>& work) {
-  if (workers == 1) return work();
-#ifdef SIGHTLINE_STD_THREADS
-  // For ThreadSanitizer, which does not see how Debian's oneTBB orders what threads do.
+void run_on_own_threads(int workers, const std::function<void()>& work) {
   std::vector<std::jthread> others;
   for (int i = 1; i < workers; ++i) others.emplace_back(work);
   work();
+}
+
+#ifdef SIGHTLINE_STD_THREADS
+// For ThreadSanitizer, which does not see how Debian's oneTBB orders what threads do.
+bool tbb_serves() { return false; }
 #else
+// A child of fork() has none of oneTBB's threads, but its word that they are there, and perhaps a lock that one of them
+// held: calls that wait for them may never return.
+bool tbb_serves() {
+  static const pid_t owner = getpid();
+  return getpid() == owner;
+}
+#endif
+
+void run_on(int workers, const std::function<void()>& work) {
+  if (workers == 1) return work();
+  if (!tbb_serves()) return run_on_own_threads(workers, work);
   tbb::task_arena arena(workers);
   // Isolated: a body that waits for tasks of its own must not be given another worker's part meanwhile.
   arena.execute([&] {
     tbb::parallel_for(
         0, workers, [&](int) { tbb::this_task_arena::isolate(work); }, tbb::simple_partitioner());
   });
-#endif
 }
 
 }  // namespace

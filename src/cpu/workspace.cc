@@ -99,8 +99,11 @@ void Workspace::Arena::begin() {
 
 void Workspace::Arena::reserve(std::size_t bytes) {
   if (chunks_.size() == 1 && chunks_[0].size >= bytes) return;
+  add_chunk(bytes);  // first, so that what is held stays held where there is no memory
+  const Chunk grown = chunks_.back();
+  chunks_.pop_back();
   release();
-  add_chunk(bytes);
+  chunks_.push_back(grown);
 }
 
 std::size_t Workspace::Arena::capacity() const {

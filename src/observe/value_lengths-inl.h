@@ -11,28 +11,23 @@
 #include <cmath>
 
 #include "src/cpu/math-inl.h"
-#include "src/observe/chain_fold.h"
 #include "src/observe/tile_block.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// Squares run in 16 sub-chains by column mod 16, folded as everywhere.
+// Squares of any fp32 number fit in fp64; they run in 16 sub-chains by column mod 16, folded as everywhere.
 inline float value_length(const float* value, std::int64_t columns) {
-  alignas(64) float chains[kChains] = {};
-  std::int64_t column = 0;
-  for (; column + kChains <= columns; column += kChains) {
-    for (std::size_t r = 0; r < kChains; r += kLanes) {
-      const F element = load(value + column + r);
-      store(fma(element, element, load(chains + r)), chains + r);
-    }
+  double chains[kChains] = {};
+  for (std::int64_t column = 0; column < columns; ++column) {
+    const double element = value[column];
+    chains[column % kChains] += element * element;
   }
-  alignas(64) float rest[kChains] = {};
-  std::copy_n(value + column, columns - column, rest);
-  for (std::size_t r = 0; r < kChains; r += kLanes)
-    store(fma(load(rest + r), load(rest + r), load(chains + r)), chains + r);
-  return std::sqrt(sightline::fold_chains(chains));
+  for (int width = kChains / 2; width > 0; width /= 2) {
+    for (int r = 0; r < width; ++r) chains[r] += chains[r + width];
+  }
+  return static_cast<float>(std::sqrt(chains[0]));
 }
 
 // lengths: [kBlockKeys], 0 for slots without a key.
@@ -53,13 +48,14 @@ inline void measure_weights(const float* weights, const float* lengths, int lane
   }
 }
 
-// ranks = score + ln(length), which orders like weight * length; -inf where hidden or without length. maxima: [lanes].
+// ranks = score + ln(length), which orders like weight * length, keys without length last among those that are seen; -inf
+// where hidden. maxima: [lanes].
 inline void rank_by_length(const float* scores, const float* lengths, int lanes, float* ranks, float* maxima) {
-  const F none = splat(-__builtin_inff());
+  const F none = splat(-__builtin_inff()), last = splat(-1e30f);  // the latter swallows any score but the largest
   alignas(64) float logarithms[kBlockKeys];
   for (int slot = 0; slot < kBlockKeys; slot += static_cast<int>(kLanes)) {
     const F length = load(lengths + slot), normal = max_or_second(length, splat(0x1p-126f));
-    store(hn::IfThenElse(hn::Eq(length, hn::Zero(kF32)), none, ln_positive(normal)), logarithms + slot);
+    store(hn::IfThenElse(hn::Eq(length, hn::Zero(kF32)), last, ln_positive(normal)), logarithms + slot);
   }
   for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
     F maximum = none;

@@ -128,7 +128,6 @@ void Checker::check_rows() {
     const double lost = kSmallest / seen * static_cast<double>(keys_) * (2.0 * static_cast<double>(keys_) + 20000);
     // Within a block of 64 keys beside the row, distances come from differences of sums of positions.
     const double within_block = 64 * 8 * kUnit;
-    if (!p_.tree_parents.empty()) continue;  // observed by the order of its nodes
     near("position", row, got_.position[row], want_.position[row], want_.position[row] * 2 * bound.weight + lost);
     near("distance", row, got_.distance[row], want_.distance[row],
          want_.distance[row] * 2 * bound.weight + within_block + lost);
@@ -325,7 +324,7 @@ void Checker::check_sums() {
   const auto expected = reference::observe(p_, want_, see);
   see.measure = Measure::weight;
   const auto bounds = reference::observe(p_, bounds_of_weights(), see);
-  if (p_.tree_parents.empty()) check_sum("offset_mass", got_.offset_mass, expected.offset_mass, bounds.offset_mass);
+  check_sum("offset_mass", got_.offset_mass, expected.offset_mass, bounds.offset_mass);
   check_sum("segment_mass", got_.segment_mass, expected.segment_mass, bounds.segment_mass);
   check_sum("key_mass", got_.key_mass, expected.key_mass, bounds.key_mass);
   check_sum("overview", got_.overview, expected.overview, bounds.overview);
