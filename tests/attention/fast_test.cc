@@ -145,7 +145,9 @@ TEST_P(Fast, NearTheReference) {
     const Drawn drawn(recipe);
     const Observed got = run(drawn, 2), exact = run(drawn, 2, Precision::exact);
     const auto expected = reference::attention(drawn.random.problem());
-    for (std::int64_t row = 0; row < recipe.batch * recipe.query_heads() * recipe.queries; ++row) {
+    // Some 40 rows: the bounds cost more than the pass.
+    const std::int64_t rows = recipe.batch * recipe.query_heads() * recipe.queries;
+    for (std::int64_t row = 0; row < rows; row += 1 + rows / 40) {
       check_row(drawn.random, got, exact, expected, row);
     }
   });
