@@ -19,12 +19,14 @@ using sightline::Sees;
 
 constexpr std::int64_t kTokens = 200, kDocument = 3;
 
+// [docs/functions.md
 // Whether a rectangle of the map lies in documents that do not meet: then the kernel skips it.
 Sees documents_in(const ScoreTile& tile) {
   const std::int64_t first_row = tile.first_row / kDocument, last_row = (tile.first_row + tile.rows - 1) / kDocument;
   const std::int64_t first_key = tile.first_key / kDocument, last_key = (tile.first_key + tile.keys - 1) / kDocument;
   return last_row < first_key || last_key < first_row ? Sees::nothing : Sees::part;
 }
+// docs/functions.md]
 
 // What row i must come to: the weight of its document's first token, keys of the row's parity counting three times.
 double closed_form(std::int64_t i) {
@@ -40,11 +42,13 @@ sightline::TensorView column(const std::vector<float>& numbers) {
 }
 
 int attend() {
+  // [docs/functions.md
   const auto prefer_parity = sightline::score_function([](float score, const ScorePair& pair) {
     return (pair.row - pair.key) % 2 == 0 ? score + 1.0986123f : score;  // ln 3
   });
   const auto same_document = sightline::mask_function(
       [](const ScorePair& pair) { return pair.row / kDocument == pair.key / kDocument; }, documents_in);
+  // docs/functions.md]
 
   // Queries and keys of 0: without the functions every key would weigh the same. Values are 1 at the first token of a
   // document and 0 elsewhere, so that the output is what those tokens weigh.

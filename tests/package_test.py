@@ -101,7 +101,7 @@ class Package(unittest.TestCase):
         for header in headers:
             name = header.relative_to(include)
             self.must("c++", "-std=c++20", "-x", "c++", "-", *strict, input=f"#include <{name}>\n")
-        for name in ["sightline.h", "sightline_cache.h", "version.h"]:
+        for name in ["sightline.h", "sightline_cache.h", "sightline_execution.h", "version.h"]:
             self.must("cc", "-std=c99", "-x", "c", "-", *strict, input=f"#include <sightline/{name}>\nint used;\n")
 
     def test_version_file(self):

@@ -62,6 +62,16 @@ SIGHTLINE_API void sightline_state_destroy(sightline_state* state);
 /* Not 0: nothing was saved yet (or the state is null). */
 SIGHTLINE_API int sightline_state_is_empty(const sightline_state* state);
 
+/* The arithmetic of a call. */
+enum {
+  SIGHTLINE_EXACT = 0, /* fp32 */
+  SIGHTLINE_FAST = 1   /* products on bf16, summed in fp32; refused where the machine has no instruction for it */
+};
+
+/* Not 0: this machine has an instruction for SIGHTLINE_FAST. The first call asks the kernel for permission to use AMX
+ * tiles, where the machine has them. */
+SIGHTLINE_API int sightline_fast_available(void);
+
 /* How a call runs. Begin with all bytes 0. struct_size is as in sightline_attention_args; the structs pointed to do not
  * grow. The threads are those of the args. */
 typedef struct sightline_options {
@@ -71,6 +81,7 @@ typedef struct sightline_options {
   const sightline_progress* progress; /* null: not told */
   const sightline_state* resume;      /* the state to go on from, or null */
   sightline_state* save;              /* where to save what a later pass resumes from, or null */
+  int64_t precision;                  /* SIGHTLINE_EXACT or SIGHTLINE_FAST */
 } sightline_options;
 
 /* As sightline_attention. options: null, or how the call runs. */

@@ -31,7 +31,7 @@ class AttentionState {
 /// from it: its k and v hold the keys that follow, key_position is where the saved pass ended, a multiple of 64, and
 /// the result is that of one pass over all keys, bit for bit. Indexes of top keys then count from the first pass's
 /// first key. Key mass, overviews and chosen rows need the weights of all keys, and are refused with either; and so is
-/// a state that another SIMD target saved, or one without what is observed now.
+/// a state that another SIMD target or precision saved, or one without what is observed now.
 
 /// left = left merged with right, states of the same queries over different keys. Exact to rounding; bit for bit that
 /// of one pass where left ends at a multiple of 4096 positions, right begins there and holds no more than the keys up

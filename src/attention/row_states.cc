@@ -29,6 +29,7 @@ AttentionState::Impl::Impl(const Geometry& g, std::span<const HeadTask> tasks)
   const int lanes = stacked ? kChains : kTileRows;
   for (const HeadTask& task : tasks) {
     const HeadSight& sight = task.sight;
+    fast = task.problem.fast;
     with_out = static_cast<bool>(sight.out);
     with_entropy = sight.wants_entropy();
     with_distance = sight.distance != nullptr;
@@ -47,9 +48,9 @@ bool AttentionState::Impl::matches(const Impl& other) const {
   const auto same_rows = [](const Sequence& a, const Sequence& b) {
     return a.rows == b.rows && a.query_position == b.query_position;
   };
-  return target == other.target && query_heads == other.query_heads && group == other.group && width == other.width &&
-         value_width == other.value_width && with_out == other.with_out && top_k == other.top_k &&
-         segments == other.segments && measure == other.measure && offsets == other.offsets &&
+  return target == other.target && fast == other.fast && query_heads == other.query_heads && group == other.group &&
+         width == other.width && value_width == other.value_width && with_out == other.with_out &&
+         top_k == other.top_k && segments == other.segments && measure == other.measure && offsets == other.offsets &&
          std::equal(sequences.begin(), sequences.end(), other.sequences.begin(), other.sequences.end(), same_rows);
 }
 
@@ -128,7 +129,7 @@ void validate_states(const Observations& see, const AttentionState* resume, cons
 
 void resume_from(const AttentionState::Impl& resume, AttentionState::Impl& mine, std::span<HeadTask> tasks) {
   if (!mine.matches(resume)) {
-    throw BadArgument("the state is one of other queries, or of other observations, than this pass has");
+    throw BadArgument("the state is one of other queries, another precision, or other observations than this pass has");
   }
   const auto kept = [](bool asked, bool there, const char* what) {
     if (asked && !there) throw BadArgument(std::string(what) + " is asked for, but the saved pass did not observe it");

@@ -22,6 +22,7 @@ struct AttentionState::Impl {
 
   std::string target;  // few rows lie as its vectors want them
   std::int64_t query_heads = 0, group = 0, width = 0, value_width = 0;
+  const FastProducts* fast = nullptr;  // null: exact
   std::vector<Sequence> sequences;
   bool with_out = false;
   bool with_entropy = false, with_position = false, with_distance = false;  // whether those sums were kept

@@ -61,7 +61,7 @@ void merge_states(AttentionState& left, const AttentionState& right) {
   const cpu::ScopedFpEnvironment environment;
   cpu::ensure_target();
   if (left.empty() || right.empty() || !left.impl()->matches(*right.impl())) {
-    throw BadArgument("states merge if they are of the same queries and observations");
+    throw BadArgument("states merge if they are of the same queries, precision and observations");
   }
   try {
     left.impl()->merge(*right.impl());
@@ -83,7 +83,9 @@ void finish_state(const AttentionProblem& problem, const AttentionState& state, 
     throw OutOfMemory("no memory for a list of sequences");
   }
   rest.sequences = spans;
-  attention(rest, out, see, {.threads = 1, .resume = &state});
+  AttentionOptions options{.threads = 1, .resume = &state};
+  if (state.impl()->fast != nullptr) options.precision = Precision::fast;
+  attention(rest, out, see, options);
 }
 
 void merge_outputs(const PartialOutput& a, const PartialOutput& b, const MutableTensorView& out, float* lse) {

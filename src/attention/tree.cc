@@ -24,7 +24,6 @@ Tree::Tree(std::span<const std::int32_t> parents, std::pmr::memory_resource* mem
       depth_[node] = depth_[parent] + 1;
       std::copy_n(ancestors_.begin() + parent * words_, words_, ancestors_.begin() + node * words_);
     }
-    max_depth_ = std::max(max_depth_, depth_[node]);
     ancestors_[node * words_ + node / 64] |= std::uint64_t{1} << (node % 64);
   }
 }

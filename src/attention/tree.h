@@ -18,14 +18,13 @@ class Tree {
                 std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
   std::int64_t depth(std::int64_t node) const { return depth_[node]; }
-  std::int64_t max_depth() const { return max_depth_; }
   /// Whether `node` sees `other`: an ancestor, or the node itself.
   bool sees(std::int64_t node, std::int64_t other) const {
     return (ancestors_[node * words_ + other / 64] >> (other % 64) & 1) != 0;
   }
 
  private:
-  std::int64_t words_ = 0, max_depth_ = 0;
+  std::int64_t words_ = 0;
   std::pmr::vector<std::int64_t> depth_;
   std::pmr::vector<std::uint64_t> ancestors_;  // [nodes, words_]
 };

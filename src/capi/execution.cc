@@ -1,6 +1,7 @@
 #include "src/capi/execution.h"
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <memory>
 #include <new>
@@ -79,6 +80,8 @@ Options::Options(const sightline_options* passed, int threads)
   const sightline_options o = read_options(passed);
   require(o.executor == nullptr || o.executor->run != nullptr, "run of the executor is null");
   require(o.progress == nullptr || o.progress->advance != nullptr, "advance of the progress is null");
+  static constexpr std::array kPrecisions = {Precision::exact, Precision::fast};
+  options_.precision = decode(o.precision, kPrecisions, "precision must be SIGHTLINE_EXACT or SIGHTLINE_FAST");
   options_.threads = threads;
   if (o.executor != nullptr) options_.executor = &executor_;
   if (o.progress != nullptr) options_.progress = &progress_;
@@ -149,6 +152,14 @@ const sightline_allocator* sightline_huge_pages(void) {
   static constexpr sightline_allocator kPages = {sightline::capi::allocate_pages, sightline::capi::deallocate_pages,
                                                  nullptr};
   return &kPages;
+}
+
+int sightline_fast_available(void) {
+  try {
+    return sightline::fast_available();
+  } catch (...) {
+    return 0;  // SIGHTLINE_FAST names what is not there: a call says so
+  }
 }
 
 int sightline_workspace_create(const sightline_allocator* allocator, sightline_workspace** workspace, char* message,

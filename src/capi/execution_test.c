@@ -345,6 +345,25 @@ static void test_slopes(void) {
   check_status(sightline_alibi_slopes(INT64_MAX, slopes, message, sizeof message), SIGHTLINE_BAD_ARGUMENT, "heads");
 }
 
+/* Near the exact result where the machine has an instruction, refused where it has none. */
+static void test_precision(void) {
+  Problem* p = made();
+  Problem* expected = expected_of(p);
+  sightline_options options = none();
+  options.precision = SIGHTLINE_FAST;
+  if (sightline_fast_available()) {
+    must(run_with(p, &options), "a fast call");
+    check(memcmp(p->out, expected->out, sizeof p->out) != 0, "is not exact");
+    for (int i = 0; i < kOut; ++i) check(fabsf(p->out[i] - expected->out[i]) < 0.02f, "but near");
+  } else {
+    check_status(run_with(p, &options), SIGHTLINE_BAD_ARGUMENT, "not supported");
+  }
+  options.precision = 2;
+  check_status(run_with(p, &options), SIGHTLINE_BAD_ARGUMENT, "precision must be");
+  free(expected);
+  free(p);
+}
+
 /* Smaller structs are read as if the rest were 0; newer fields are refused if they ask for something. */
 static void test_versions(void) {
   struct {
@@ -381,6 +400,7 @@ int main(void) {
   test_states();
   test_merged_outputs();
   test_slopes();
+  test_precision();
   test_versions();
   return failures() != 0;
 }

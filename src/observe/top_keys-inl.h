@@ -130,7 +130,7 @@ struct TopKeys {
       keys[i] = hn::LoadU(kI32, index + at(i));
       if (kRanks) scores[i] = load(score + at(i));
     }
-    Candidate c;
+    Candidate c = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kI32)};
     while (source.next(c)) {
       MaskF higher = hn::Gt(c.rank, ranks[places - 1]);
       for (int i = places - 1; i > 0; --i) {

@@ -132,7 +132,7 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-TEST(ExecutionExample, IsThatOfThePage) {
+TEST(ExecutionExamplePage, IsThatOfTheTest) {
   const std::string source = contents("tests/attention/execution_example_test.cc"), page = contents("docs/library.md");
   const std::string begin_mark = "// [docs/library.md\n", end_mark = "// docs/library.md]\n";
   const std::size_t begin = source.find(begin_mark) + begin_mark.size(), end = source.find(end_mark);

@@ -60,6 +60,24 @@ TEST(ExecutionMemory, ACallWithAWorkspaceRequestsNone) {
   });
 }
 
+TEST(ExecutionMemory, AFastCallWithAWorkspaceRequestsNone) {
+  if (!fast_available()) GTEST_SKIP() << "this machine has no instruction for Precision::fast";
+  check_recipes(0.05, [](const ProblemRecipe& recipe) {
+    Prepared prepared(recipe);
+    for (AttentionOptions options : {AttentionOptions{.threads = 1}, {.threads = 2}}) {
+      options.precision = Precision::fast;
+      const std::size_t size =
+          workspace_size(prepared.random.problem(), prepared.got.out.mutable_view(), prepared.see, options);
+      Workspace workspace;
+      workspace.reserve(size);
+      options.workspace = &workspace;
+      prepared.run(options);
+      RC_ASSERT(requests_of([&] { prepared.run(options); }) == 0);
+      RC_ASSERT(workspace.capacity() == size);
+    }
+  });
+}
+
 TEST(ExecutionMemory, APlanRequestsNone) {
   check_recipes(0.1, [](const ProblemRecipe& recipe) {
     Prepared prepared(recipe);

@@ -49,6 +49,25 @@ TEST(ExecutionPlan, GivesTheBitsOfACall) {
       0.1);
 }
 
+// The types of tensors decide nothing that a plan works out.
+TEST(ExecutionPlan, ServesOtherTypes) {
+  Skips skips;
+  check_property(
+      [&] {
+        const ProblemRecipe recipe = *any_recipe();
+        skips.run(recipe, [&] {
+          const Layer layer(recipe), f32(recipe.without(Feature::half_inputs).without(Feature::quantised_keys));
+          Observed shape = f32.blank();
+          AttentionPlan plan(f32.random.problem(), shape.request(f32.observations), {.threads = 1});
+          f32.run(plan);
+          const Observed expected(layer.random.problem(), layer.observations, layer.random.make_output(), 1);
+          const std::string difference = layer.run(plan).difference(expected);
+          if (!difference.empty()) RC_FAIL(difference);
+        });
+      },
+      0.1);
+}
+
 struct Plain {
   std::vector<float> q = std::vector<float>(4 * 5 * 8), kv = std::vector<float>(2 * 100 * 8), out = q;
   AttentionProblem problem;
@@ -141,6 +160,30 @@ TEST(ExecutionPlan, KeepsWhatItReadWhenItWasMade) {
   std::fill(keys.begin(), keys.end(), 0);
   std::fill(table.begin(), table.end(), -3.0f);
   EXPECT_EQ(layer.planned(plan), expected);
+}
+
+// How keys are parted is worked out by the plan; what is seen of the parts may be left out.
+TEST(ExecutionPlan, RefusesOtherPartsOfTheKeys) {
+  Plain layer;
+  const std::vector<std::int32_t> segments(100);
+  std::vector<float> mass(4 * 5 * 2), overview(4 * 4);
+  Observations none, parts;
+  parts.segments = 1;
+  parts.segment_of_key = segments;
+  parts.segment_mass = mass.data();
+  parts.overview_rows = parts.overview_cols = 2;
+  parts.overview = overview.data();
+  AttentionPlan with(layer.problem, parts, {.threads = 1}), without(layer.problem, none, {.threads = 1});
+  EXPECT_THROW(without.run(layer.problem, layer.out_view(), parts), BadArgument);
+  with.run(layer.problem, layer.out_view(), parts);
+  EXPECT_EQ(mass[0], 1);
+  with.run(layer.problem, layer.out_view(), none);
+  Observations more = parts;
+  more.segments = 2;
+  EXPECT_THROW(with.run(layer.problem, layer.out_view(), more), BadArgument);
+  more = parts;
+  more.overview_cols = 3;
+  EXPECT_THROW(with.run(layer.problem, layer.out_view(), more), BadArgument);
 }
 
 TEST(ExecutionPlan, RunsOnceAtATime) {

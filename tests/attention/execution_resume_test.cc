@@ -105,6 +105,68 @@ TEST(ExecutionResume, AStateMayBeUsedMoreThanOnce) {
   EXPECT_EQ(second.difference(first), "");
 }
 
+// Padding on the left stands before position 0; a pass may have nothing else.
+TEST(ExecutionResume, GoesOnFromLeftPadding) {
+  constexpr std::int64_t kKeys = 300, kPadding = 130, kWidth = 16;
+  for (const std::int64_t queries : {1, 20}) {
+    std::mt19937 random(4);
+    std::normal_distribution<float> normal;
+    std::vector<float> q(queries * kWidth), kv(kKeys * kWidth);
+    for (auto* values : {&q, &kv}) {
+      for (float& x : *values) x = normal(random);
+    }
+    struct Result {
+      std::vector<float> out, entropy, weight;
+      std::vector<std::int32_t> index;
+      bool operator==(const Result&) const = default;
+    };
+    const auto pass = [&](std::int64_t first, std::int64_t end, const AttentionState* resume, AttentionState* save) {
+      AttentionProblem problem;
+      problem.q = dense_view(std::as_const(q).data(), {1, 1, queries, kWidth});
+      problem.k = problem.v = dense_view(std::as_const(kv).data() + first * kWidth, {1, 1, end - first, kWidth});
+      const SequenceSpan span{-1, first - kPadding, kKeys - kPadding - queries};
+      problem.sequences = {&span, 1};
+      problem.causal = true;
+      Result got{std::vector<float>(q.size()), std::vector<float>(queries), std::vector<float>(queries * 4),
+                 std::vector<std::int32_t>(queries * 4)};
+      Observations see;
+      see.entropy = got.entropy.data();
+      see.top_k = 4;
+      see.topk_weight = got.weight.data();
+      see.topk_index = got.index.data();
+      attention(problem, dense_view(got.out.data(), {1, 1, queries, kWidth}), see,
+                {.threads = 1, .resume = resume, .save = save});
+      return got;
+    };
+    const Result whole = pass(0, kKeys, nullptr, nullptr);
+    EXPECT_EQ(whole.index[0] >= kPadding, true) << "padding is hidden";
+    for (const std::int64_t middle : {kPadding - 128, kPadding - 64, kPadding, kPadding + 64, kPadding + 128}) {
+      AttentionState state;
+      pass(0, middle, nullptr, &state);
+      EXPECT_EQ(pass(middle, kKeys, &state, nullptr), whole) << middle;
+    }
+  }
+}
+
+// A plan goes on from a state, or saves one, each time it runs.
+TEST(ExecutionResume, APlanSavesAndResumes) {
+  const Passes passes(long_rows(20));
+  const std::int64_t middle = 4160;
+  const KeyPart left(passes.problem(), 0, middle), right(passes.problem(), middle, passes.end());
+  Observed got = passes.blank();
+  AttentionState state;
+  AttentionPlan saving(left.problem(), {}, {.threads = 2, .save = &state});
+  for (int n = 0; n < 2; ++n) saving.run(left.problem(), got.out.mutable_view());
+  AttentionPlan resuming(right.problem(), {}, {.threads = 2, .resume = &state});
+  const Observed whole = passes.whole();
+  for (int n = 0; n < 2; ++n) {
+    resuming.run(right.problem(), got.out.mutable_view());
+    Observed both = whole;
+    both.out = got.out;
+    EXPECT_EQ(both.difference(whole), "");
+  }
+}
+
 // A pass that fails leaves what was saved before.
 TEST(ExecutionResume, WhatFailsSavesNothing) {
   const Passes passes(long_rows(3));
@@ -246,6 +308,20 @@ TEST(ExecutionResume, RefusesAStateOfOtherQueriesOrObservations) {
   Small first, next(64);
   const AttentionState all = first.state(entropy);
   next.run({.resume = &all});
+}
+
+// What fast products gave is gone on from by such, and finished as such.
+TEST(ExecutionResume, RefusesAStateOfAnotherPrecision) {
+  if (!fast_available()) GTEST_SKIP() << "this machine has no instruction for Precision::fast";
+  Small small, next(64);
+  AttentionState fast;
+  small.run({.save = &fast, .precision = Precision::fast});
+  expect_refused([&] { next.run({.resume = &fast}); }, "another precision");
+  next.run({.resume = &fast, .precision = Precision::fast});
+  AttentionState exact = Small().state();
+  expect_refused([&] { next.run({.resume = &exact, .precision = Precision::fast}); }, "another precision");
+  expect_refused([&] { merge_states(exact, fast); }, "precision");
+  finish_state(small.problem, fast, dense_view(small.out.data(), {1, 2, 3, 8}));
 }
 
 // Few rows lie as the vectors of a target want them.

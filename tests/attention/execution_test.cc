@@ -129,8 +129,8 @@ TEST(Execution, RethrowsOnceWhatACallersFunctionThrows) {
     bool advance(std::int64_t, std::int64_t) override { throw Thrown("the progress"); }
   } deaf;
   Workspace workspace;
-  for (const std::int64_t queries : {2, 100}) {
-    const Drawn drawn(recipe_of(queries, 9000));
+  for (const ProblemRecipe& recipe : {recipe_of(2, 9000), recipe_of(100, 300)}) {
+    const Drawn drawn(recipe);
     const Observed expected = drawn.run({.threads = 1});
     const auto throws = [&](const AttentionProblem& problem, const AttentionOptions& options) {
       Observed got = drawn.blank();
@@ -191,8 +191,8 @@ class Counter final : public Progress {
 
 TEST(ExecutionProgress, CountsUpToAllAndMayStopAtEach) {
   Workspace workspace;
-  for (const std::int64_t queries : {1, 150}) {
-    const Drawn drawn(recipe_of(queries, 9000));
+  for (const ProblemRecipe& recipe : {recipe_of(1, 9000), recipe_of(150, 200)}) {
+    const Drawn drawn(recipe);
     const Observed expected = drawn.run({.threads = 1});
     LateThreads late(3);
     for (AttentionOptions options : {AttentionOptions{.threads = 1}, {.threads = 2}, {.executor = &late}}) {

@@ -44,7 +44,8 @@ Observed Passes::whole(int threads) const {
 }
 
 Observed Passes::run(std::int64_t begin, std::int64_t end, const AttentionOptions& options) const {
-  const KeyPart part(problem(), begin, end);
+  constexpr std::int64_t kBeforeAll = INT64_MIN / 2;  // with what pads a sequence on the left
+  const KeyPart part(problem(), begin == 0 ? kBeforeAll : begin, end);
   const ObservationRecipe observations = with_segments_of(part);
   Observed got(part.problem(), observations, random_.make_output());
   attention(part.problem(), got.out.mutable_view(), without_what_needs_all_keys(got.request(observations)), options);
