@@ -1,5 +1,6 @@
 #include "src/cpu/parallel.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,9 +26,23 @@ int usable_processors() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+#ifdef SIGHTLINE_STD_THREADS
+// For ThreadSanitizer, which does not see how Debian's oneTBB orders what threads do.
+bool without_tbb() { return true; }
+#else
+// oneTBB's threads do not outlive a fork, but the locks that they held at that moment do: a child that asked for them
+// would wait for ever, now and then. It has threads of its own.
+bool without_tbb() {
+  static std::atomic<bool> forked{false};
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  return registered != 0 || forked;
+}
+#endif
+
 // No more than oneTBB has workers for, as many as there are processors unless the program says otherwise: it would
 // complain on stderr.
 int most_threads() {
+  if (without_tbb()) return INT32_MAX;
   constexpr auto kParameter = tbb::global_control::max_allowed_parallelism;
   return static_cast<int>(std::min<std::size_t>(tbb::global_control::active_value(kParameter), INT32_MAX));
 }
@@ -73,22 +89,26 @@ class Queue {
   std::exception_ptr error_;
 };
 
+// As many threads as can be had: this one does what they leave.
+void run_on_threads(int workers, const std::function<void()>& work) {
+  std::vector<std::jthread> others;
+  try {
+    for (int i = 1; i < workers; ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {
+  }
+  work();
+}
+
 // Calls work() on so many threads, this one among them, and returns when all are done.
 void run_on(int workers, const std::function<void()>& work) {
   if (workers == 1) return work();
-#ifdef SIGHTLINE_STD_THREADS
-  // For ThreadSanitizer, which does not see how Debian's oneTBB orders what threads do.
-  std::vector<std::jthread> others;
-  for (int i = 1; i < workers; ++i) others.emplace_back(work);
-  work();
-#else
+  if (without_tbb()) return run_on_threads(workers, work);
   tbb::task_arena arena(workers);
   // Isolated: a body that waits for tasks of its own must not be given another worker's part meanwhile.
   arena.execute([&] {
     tbb::parallel_for(
         0, workers, [&](int) { tbb::this_task_arena::isolate(work); }, tbb::simple_partitioner());
   });
-#endif
 }
 
 }  // namespace
