@@ -133,7 +133,7 @@ struct Observations {
   std::int64_t mass_row_end = INT64_MAX;  ///< clipped to Nq
   /// Running mass of a generation: 16 sums a key, [B, Hq, 16, mass_sums_keys], all 0 before the first row. A call adds
   /// its rows to them, and key_mass then says what they come to after its last row. Row by row gives the bits of all
-  /// rows at once.
+  /// rows at once. Sums belong to keys by index: where a cache moves its keys, the caller moves the sums along.
   float* mass_sums = nullptr;
   std::int64_t mass_sums_keys = 0;  ///< room, at least Nk
   float mass_decay = 1;             ///< in (0, 1]: what a row adds counts this much less with each position after it

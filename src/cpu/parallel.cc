@@ -1,5 +1,6 @@
 #include "src/cpu/parallel.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -27,9 +29,23 @@ int usable_processors() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+#ifdef SIGHTLINE_STD_THREADS
+// For ThreadSanitizer, which does not see how Debian's oneTBB orders what threads do.
+bool without_tbb() { return true; }
+#else
+// oneTBB's threads do not outlive a fork, but the locks that they held at that moment do: a child that asked for them
+// would wait for ever, now and then. It has threads of its own.
+bool without_tbb() {
+  static std::atomic<bool> forked{false};
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  return registered != 0 || forked;
+}
+#endif
+
 // No more than oneTBB has workers for, as many as there are processors unless the program says otherwise: it would
 // complain on stderr.
 int most_threads() {
+  if (without_tbb()) return INT32_MAX;
   constexpr auto kParameter = tbb::global_control::max_allowed_parallelism;
   return static_cast<int>(std::min<std::size_t>(tbb::global_control::active_value(kParameter), INT32_MAX));
 }
@@ -76,28 +92,20 @@ class Queue {
   std::exception_ptr error_;
 };
 
-// Calls work() on so many threads, this one among them, and returns when all are done.
-void run_on_own_threads(int workers, const std::function<void()>& work) {
+// As many threads as can be had: this one does what they leave.
+void run_on_threads(int workers, const std::function<void()>& work) {
   std::vector<std::jthread> others;
-  for (int i = 1; i < workers; ++i) others.emplace_back(work);
+  try {
+    for (int i = 1; i < workers; ++i) others.emplace_back(work);
+  } catch (const std::system_error&) {
+  }
   work();
 }
 
-#ifdef SIGHTLINE_STD_THREADS
-// For ThreadSanitizer, which does not see how Debian's oneTBB orders what threads do.
-bool tbb_serves() { return false; }
-#else
-// A child of fork() has none of oneTBB's threads, but its word that they are there, and perhaps a lock that one of them
-// held: calls that wait for them may never return.
-bool tbb_serves() {
-  static const pid_t owner = getpid();
-  return getpid() == owner;
-}
-#endif
-
+// Calls work() on so many threads, this one among them, and returns when all are done.
 void run_on(int workers, const std::function<void()>& work) {
   if (workers == 1) return work();
-  if (!tbb_serves()) return run_on_own_threads(workers, work);
+  if (without_tbb()) return run_on_threads(workers, work);
   tbb::task_arena arena(workers);
   // Isolated: a body that waits for tasks of its own must not be given another worker's part meanwhile.
   arena.execute([&] {

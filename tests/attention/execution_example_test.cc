@@ -1,16 +1,13 @@
-// The examples of docs/library.md, which this compares with the page.
+// The examples of docs/library.md.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <latch>
 #include <mutex>
 #include <random>
-#include <sstream>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -124,21 +121,6 @@ void attend_in_parts(const AttentionProblem& left, const AttentionProblem& right
   finish_state(left, state, out);
 }
 // docs/library.md]
-
-std::string contents(const std::string& path) {
-  std::ifstream file(std::string(SIGHTLINE_SOURCE_DIR) + "/" + path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-TEST(ExecutionExamplePage, IsThatOfTheTest) {
-  const std::string source = contents("tests/attention/execution_example_test.cc"), page = contents("docs/library.md");
-  const std::string begin_mark = "// [docs/library.md\n", end_mark = "// docs/library.md]\n";
-  const std::size_t begin = source.find(begin_mark) + begin_mark.size(), end = source.find(end_mark);
-  ASSERT_LT(begin, end);
-  EXPECT_NE(page.find("```cpp\n" + source.substr(begin, end - begin) + "```\n"), std::string::npos);
-}
 
 class ExecutionExample : public ::testing::Test {
  protected:
