@@ -99,7 +99,8 @@ struct AttentionProblem {
 /// What is ranked and summed over keys.
 enum class Measure : std::uint8_t {
   weight,        ///< w
-  value_weight,  ///< w ||v||, the length of what the key adds to the output (Kobayashi et al. 2020)
+  value_weight,  ///< w ||v||, the length of what the key adds to the output (Kobayashi et al. 2020); ranks in fp32 by
+                 ///< score + ln ||v||, so that scores beyond some 1e7 hide the lengths
 };
 
 /// What to observe, and where to put it. A null pointer means: not asked for. All arrays are dense, row-major, and

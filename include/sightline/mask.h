@@ -48,7 +48,8 @@ struct RelativeBias {
   explicit operator bool() const { return !table.empty(); }
 };
 
-/// The bucket of a key that stands `offset` = key position - query position away.
+/// The bucket of a key that stands `offset` = key position - query position away. Throws BadArgument for sizes that no
+/// problem may have; the table is not read.
 std::int64_t relative_bucket(const RelativeBias& bias, std::int64_t offset);
 
 /// A rectangle of scores that a caller's function works on: scores[row * row_stride + key * key_stride] for row < rows,

@@ -27,6 +27,9 @@ class AttentionState {
   std::unique_ptr<Impl> impl_;
 };
 
+/// The same queries are as many, of the same heads, and at the same positions: give query_position where the alignment
+/// would let it follow the number of keys.
+///
 /// Resuming. A pass with options.save leaves the rows' state; a pass of the same queries with options.resume goes on
 /// from it: its k and v hold the keys that follow, key_position is where the saved pass ended, a multiple of 64, and
 /// the result is that of one pass over all keys, bit for bit. Indexes of top keys then count from the first pass's

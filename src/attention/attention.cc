@@ -138,6 +138,7 @@ void write_tile(const AttentionProblem& problem, const RowState& state, const Ti
   const Geometry g = validate(problem, memory);
   check_range(g, range);
   if (range.row_begin == range.row_end || range.key_begin == range.key_end) return;
+  if (out == nullptr) throw BadArgument("there is nowhere to write the tile: out is null");
   if (stage == Stage::weights && (state.max == nullptr || state.sum == nullptr)) {
     throw BadArgument("a tile of weights needs the row state of the pass (row_max and row_sum)");
   }

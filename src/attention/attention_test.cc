@@ -286,5 +286,37 @@ TEST(Attention, RefusesThreadCountsBelowZero) {
   EXPECT_THROW(attention(head.problem, {}, head.see, {.threads = -1}), BadArgument);
 }
 
+// A step in which a sequence has no new token: what its keys have received stays.
+TEST_P(AttentionTest, RunningMassWithoutANewRow) {
+  Head head(4);
+  std::vector<float> sums(16 * 4), mass(4);
+  head.problem.causal = true;
+  head.see = {.key_mass = mass.data(), .mass_sums = sums.data(), .mass_sums_keys = 4, .mass_decay = 0.5f};
+  attention(head.problem, {}, head.see);  // scores of 0: row i gives 1 / (i + 1) to each key
+  const std::vector<float> after = mass;
+  EXPECT_FLOAT_EQ(after[3], 0.25f);
+  EXPECT_FLOAT_EQ(after[2], 0.5f / 3 + 0.25f);
+  head.problem.q.shape[2] = 0;
+  std::fill(mass.begin(), mass.end(), -1.0f);
+  attention(head.problem, {}, head.see);
+  EXPECT_EQ(mass, after);
+}
+
+// Lengths whose squares fp32 cannot hold.
+TEST_P(AttentionTest, MeasuresValuesOfAnyLength) {
+  for (const float length : {1e-30f, 1e-20f, 1.0f, 1e20f, 1e30f}) {
+    Head head(2);
+    head.v = {length, 0, 0, 0, 0, 0, 0, 0};
+    head.see.measure = Measure::value_weight;
+    head.run();
+    EXPECT_FLOAT_EQ(head.key_mass[0], length);  // two rows, half of each
+    EXPECT_EQ(head.key_mass[1], 0);
+    EXPECT_EQ(head.topk_index[0], 0);
+    EXPECT_EQ(head.topk_index[1], 1) << "a key without length is seen all the same";
+    EXPECT_EQ(head.topk_weight[1], 0.5f);
+    EXPECT_EQ(head.topk_index[2], -1);
+  }
+}
+
 }  // namespace
 }  // namespace sightline

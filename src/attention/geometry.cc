@@ -151,6 +151,8 @@ void check_block_mask(const BlockMask& mask, const Geometry& g) {
   const std::int64_t rows = mask.batch * mask.heads * ((g.queries + BlockMask::kBlock - 1) / BlockMask::kBlock);
   require(static_cast<std::int64_t>(mask.row_begin.size()) == rows + 1,
           [&] { return "block_mask.row_begin must hold " + std::to_string(rows + 1) + " numbers"; });
+  require(mask.row_begin.front() == 0 && mask.row_begin.back() == static_cast<std::int64_t>(mask.entries.size()),
+          "block_mask.row_begin must ascend from 0 to the number of entries");
   check_block_rows(mask, rows, g.keys);
 }
 
@@ -322,8 +324,8 @@ void validate_observations(const Geometry& g, const Observations& see) {
               (see.mass_row_begin >= 0 && see.mass_row_begin <= see.mass_row_end),
           "the row range of key_mass is upside down");
   require(see.mass_decay > 0 && see.mass_decay <= 1, "mass_decay must be above 0 and at most 1");
-  require(see.mass_sums == nullptr || see.mass_sums_keys >= g.keys,
-          "mass_sums_keys must be at least the number of keys");
+  require(see.mass_sums == nullptr || (see.mass_sums_keys >= g.keys && see.mass_sums_keys <= 2 * kMaxKeys),
+          "mass_sums_keys must be at least the number of keys, and at most 2^31");
   if (see.segment_mass != nullptr) {
     require(see.segments >= 1, "segment_mass is asked for without segments");
     const auto count = static_cast<std::int64_t>(see.segment_of_key.size());

@@ -99,5 +99,18 @@ TEST(CutSet, RefusesIndexesOutside) {
   for (const EdgeCut& fault : faults) EXPECT_THROW(CutSet({&fault, 1}, 2, 3, 6, 6), BadArgument);
 }
 
+// At the ends of what an offset can be, and for biases that no problem may have.
+TEST(RelativeBucket, OfAnyOffset) {
+  const RelativeBias both{{}, 32, 128, true}, before{{}, 32, 128, false};
+  EXPECT_EQ(relative_bucket(both, INT64_MIN), 15);
+  EXPECT_EQ(relative_bucket(both, INT64_MAX), 31);
+  EXPECT_EQ(relative_bucket(before, INT64_MIN), 31);
+  EXPECT_EQ(relative_bucket(before, INT64_MAX), 0);
+  for (const RelativeBias& bias : {RelativeBias{{}, 0, 128, true}, RelativeBias{{}, -4, 128, false},
+                                   RelativeBias{{}, 1, 128, false}, RelativeBias{{}, 32, 16, false}}) {
+    EXPECT_THROW(relative_bucket(bias, 3), BadArgument) << bias.buckets;
+  }
+}
+
 }  // namespace
 }  // namespace sightline

@@ -1,10 +1,26 @@
 #include "src/attention/relative_table.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "sightline/error.h"
+
 namespace sightline {
+namespace {
+
+// Beyond any max_distance.
+constexpr std::int64_t kFarthest = std::int64_t{1} << 40;
+
+}  // namespace
 
 std::int64_t relative_bucket(const RelativeBias& bias, std::int64_t offset) {
+  const std::int64_t least = bias.bidirectional ? 4 : 2;
+  if (bias.buckets < least || bias.max_distance <= (bias.bidirectional ? bias.buckets / 4 : bias.buckets / 2)) {
+    throw BadArgument(
+        "a relative bias needs 2 buckets or more, in both directions 4, and a max_distance above those of "
+        "one distance each");
+  }
+  offset = std::clamp(offset, -kFarthest, kFarthest);
   const std::int64_t buckets = bias.bidirectional ? bias.buckets / 2 : bias.buckets;
   const std::int64_t side = bias.bidirectional && offset > 0 ? buckets : 0;
   const std::int64_t distance = bias.bidirectional ? std::abs(offset) : std::max<std::int64_t>(-offset, 0);

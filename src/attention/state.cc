@@ -1,6 +1,7 @@
 #include "sightline/state.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <new>
@@ -25,6 +26,14 @@ bool check_merged(const MutableTensorView& out) {
   if (std::find(out.shape.begin(), out.shape.end(), 0) != out.shape.end()) return false;
   if (!out) throw BadArgument("out has no data");
   return true;
+}
+
+// As attention() bounds them, so that no product of sizes overflows.
+void check_sizes(const std::array<std::int64_t, 4>& shape) {
+  constexpr std::int64_t kMost[] = {1 << 24, 1 << 24, 1 << 30, 1024};
+  for (int axis = 0; axis < 4; ++axis) {
+    if (shape[axis] < 0 || shape[axis] > kMost[axis]) throw BadArgument("out has sizes that no attention has");
+  }
 }
 
 void check_partial(const PartialOutput& part, const MutableTensorView& out, const char* name) {
@@ -91,6 +100,7 @@ void finish_state(const AttentionProblem& problem, const AttentionState& state, 
 void merge_outputs(const PartialOutput& a, const PartialOutput& b, const MutableTensorView& out, float* lse) {
   const cpu::ScopedFpEnvironment environment;
   if (!check_merged(out)) return;
+  check_sizes(out.shape);
   check_partial(a, out, "the first part");
   check_partial(b, out, "the second part");
   const auto [batch, heads, rows, columns] = out.shape;

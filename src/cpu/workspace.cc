@@ -98,6 +98,7 @@ void Workspace::Arena::begin() {
 }
 
 void Workspace::Arena::reserve(std::size_t bytes) {
+  if (bytes > PTRDIFF_MAX) throw std::bad_alloc();
   if (chunks_.size() == 1 && chunks_[0].size >= bytes) return;
   add_chunk(bytes);  // first, so that what is held stays held where there is no memory
   const Chunk grown = chunks_.back();

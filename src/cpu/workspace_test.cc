@@ -262,5 +262,15 @@ TEST(HugePages, AreOneResource) {
   EXPECT_EQ(numbers.back(), 0.25f);
 }
 
+TEST(Workspace, RefusesSizesThatNoMemoryHas) {
+  Workspace workspace;
+  workspace.reserve(1000);
+  const std::size_t before = workspace.capacity();
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 62, SIZE_MAX - 63, SIZE_MAX / 2 + 1}) {
+    EXPECT_THROW(workspace.reserve(bytes), OutOfMemory) << bytes;
+    EXPECT_EQ(workspace.capacity(), before);
+  }
+}
+
 }  // namespace
 }  // namespace sightline

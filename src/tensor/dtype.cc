@@ -40,7 +40,13 @@ constexpr bool table_is_in_order() {
 }
 static_assert(table_is_in_order());
 
-const DTypeInfo& info(DType dtype) { return kTable[static_cast<std::size_t>(dtype)]; }
+// A value that names no type has no size.
+constexpr DTypeInfo kUnknown = {DType::u8, 0, "an unknown type"};
+
+const DTypeInfo& info(DType dtype) {
+  const auto index = static_cast<std::size_t>(dtype);
+  return index < kTable.size() ? kTable[index] : kUnknown;
+}
 
 }  // namespace
 

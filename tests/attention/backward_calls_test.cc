@@ -190,5 +190,23 @@ TEST(BackwardCalls, WorkspacesAndStatesAreRefused) {
   EXPECT_THROW(many.run(options), BadArgument);
 }
 
+// Keys before position 0 are padding: their gradients are 0, and written.
+TEST(BackwardPadding, GradientsOfPaddingAreZero) {
+  for (const std::int64_t padding : {std::int64_t{2}, kKeys, std::int64_t{70}}) {
+    Call call;
+    const SequenceSpan span{kKeys, -padding, {}};
+    call.problem.sequences = {&span, 1};
+    std::vector<float> dk(kKeys * kWidth, 777), dv(kKeys * kWidth, 777);
+    call.gradients.k = dense_view(dk.data(), call.problem.k.shape);
+    call.gradients.v = dense_view(dv.data(), call.problem.v.shape);
+    ASSERT_EQ(call.refusal(), "");
+    for (std::int64_t i = 0; i < kKeys * kWidth; ++i) {
+      if (i < padding * kWidth) EXPECT_EQ(dk[i], 0) << padding << " " << i;
+      if (i < padding * kWidth) EXPECT_EQ(dv[i], 0) << padding << " " << i;
+      EXPECT_NE(dv[i], 777) << padding << " " << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sightline
