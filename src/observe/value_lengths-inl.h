@@ -48,8 +48,8 @@ inline void measure_weights(const float* weights, const float* lengths, int lane
   }
 }
 
-// ranks = score + ln(length), which orders like weight * length, keys without length last among those that are seen; -inf
-// where hidden. maxima: [lanes].
+// ranks = score + ln(length), which orders like weight * length, keys without length last among those that are seen;
+// -inf where hidden. maxima: [lanes].
 inline void rank_by_length(const float* scores, const float* lengths, int lanes, float* ranks, float* maxima) {
   const F none = splat(-__builtin_inff()), last = splat(-1e30f);  // the latter swallows any score but the largest
   alignas(64) float logarithms[kBlockKeys];
