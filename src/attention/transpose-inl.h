@@ -47,10 +47,10 @@ HWY_INLINE void transpose_rows(const float* const* HWY_RESTRICT rows, std::int64
                  odd_low = _mm512_shuffle_f32x4(a[c], a[c + 4], 0xdd);
     const __m512 even_high = _mm512_shuffle_f32x4(a[c + 8], a[c + 12], 0x88);
     const __m512 odd_high = _mm512_shuffle_f32x4(a[c + 8], a[c + 12], 0xdd);
-    to[c] = F(_mm512_shuffle_f32x4(even_low, even_high, 0x88));
-    to[c + 4] = F(_mm512_shuffle_f32x4(odd_low, odd_high, 0x88));
-    to[c + 8] = F(_mm512_shuffle_f32x4(even_low, even_high, 0xdd));
-    to[c + 12] = F(_mm512_shuffle_f32x4(odd_low, odd_high, 0xdd));
+    to[c] = F{_mm512_shuffle_f32x4(even_low, even_high, 0x88)};
+    to[c + 4] = F{_mm512_shuffle_f32x4(odd_low, odd_high, 0x88)};
+    to[c + 8] = F{_mm512_shuffle_f32x4(even_low, even_high, 0xdd)};
+    to[c + 12] = F{_mm512_shuffle_f32x4(odd_low, odd_high, 0xdd)};
   }
 }
 #else

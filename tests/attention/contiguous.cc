@@ -37,7 +37,7 @@ Contiguous::Contiguous(const AttentionProblem& paged) : problem_(paged) {
 std::vector<std::byte> Contiguous::gather(const AttentionProblem& paged, TensorView& view,
                                           std::int64_t page_stride) const {
   const TensorView pool = view;
-  const auto [batch, heads, keys, width] = pool.shape;
+  const std::int64_t batch = pool.shape[0], heads = pool.shape[1], keys = pool.shape[2], width = pool.shape[3];
   const bool packed = is_packed(pool.dtype);
   const auto row_size = static_cast<std::int64_t>(row_bytes(pool.dtype, width));
   const std::int64_t element = packed ? 1 : static_cast<std::int64_t>(dtype_size(pool.dtype));

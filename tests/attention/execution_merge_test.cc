@@ -62,8 +62,9 @@ void expect_close(const Observed& got, const Observed& expected) {
   const auto mine = got.arrays(), theirs = expected.arrays();
   for (std::size_t i = 0; i < mine.size(); ++i) expect_close(*mine[i].second, *theirs[i].second, mine[i].first);
   EXPECT_EQ(got.topk_index, expected.topk_index);
-  const auto [b, h, n, d] = got.out.shape();
-  for (std::int64_t i = 0; i < b * h * n * d; ++i) {
+  const auto& shape = got.out.shape();
+  const std::int64_t h = shape[1], n = shape[2], d = shape[3];
+  for (std::int64_t i = 0; i < shape[0] * h * n * d; ++i) {
     const auto of = [&](const Observed& o) { return o.out.at(i / d / n / h, i / d / n % h, i / d % n, i % d); };
     EXPECT_NEAR(of(got), of(expected), 1e-5) << i;
   }
