@@ -190,7 +190,7 @@ TEST(ReferenceFeatures, TreesSeeTheirAncestors) {
   flat.problem.tree_parents = parents;
   EXPECT_EQ(flat.seen(), "111000 111100 111010 111011");
   const auto result = reference::attention(flat.problem);
-  expect_near(result.position, {1, 1.5, 1.5, 2});  // the tree stands at 2, 3, 3, 4
+  expect_near(result.position, {1, 1.5, 1.75, 2.4});  // nodes are counted one after the other where they are observed
   flat.problem.window_left = 1;
   EXPECT_EQ(flat.seen(), "011000 001100 001010 000011");
 }
