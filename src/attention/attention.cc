@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "sightline/error.h"
+#include "src/attention/entry.h"
 #include "src/attention/head_tasks.h"
 #include "src/attention/map.h"
 #include "src/attention/pass_driver.h"
 #include "src/attention/row_states.h"
-#include "src/cpu/fp_environment.h"
 #include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
 #include "src/cpu/workspace.h"
@@ -22,21 +21,10 @@
 namespace sightline {
 namespace {
 
-// Every entry's surroundings: round to nearest, a target that can run, and documented exceptions. The lists here are of
-// the standard library, which has its own way of saying that memory is gone.
-template <class Body>
-auto enter(const Body& body) {
-  const cpu::ScopedFpEnvironment environment;  // the default scale is rounded too
-  cpu::ensure_target();
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    throw OutOfMemory("no memory for the lists of heads, sequences and keys of this problem");
-  }
-}
+constexpr char kNoMemory[] = "no memory for the lists of heads, sequences and keys of this problem";
 
 void check_options(const AttentionOptions& options) {
-  if (options.threads < 0) throw BadArgument("threads must be 0 (as many as the machine has) or more");
+  require_threads(options.threads);
   if (options.resume != nullptr && options.resume->empty())
     throw BadArgument("there is nothing in the state to resume from");
 }
@@ -151,7 +139,7 @@ void write_tile(const AttentionProblem& problem, const RowState& state, const Ti
 
 void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see,
                const AttentionOptions& options) {
-  enter([&] {
+  enter(kNoMemory, [&] {
     check_options(options);
     with_memory(options.workspace, [&](std::pmr::memory_resource* memory) {
       const Prepared prepared(problem, see, options.precision, memory);
@@ -162,7 +150,7 @@ void attention(const AttentionProblem& problem, const MutableTensorView& out, co
 
 std::size_t workspace_size(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see,
                            const AttentionOptions& options) {
-  return enter([&] {
+  return enter(kNoMemory, [&] {
     check_options(options);
     Workspace workspace;
     return with_memory(&workspace, [&](std::pmr::memory_resource* memory) {
@@ -187,11 +175,11 @@ struct AttentionPlan::Impl {
 };
 
 AttentionPlan::AttentionPlan(const AttentionProblem& problem, const Observations& see, const AttentionOptions& options)
-    : impl_(enter([&] { return std::make_unique<Impl>(problem, see, options); })) {}
+    : impl_(enter(kNoMemory, [&] { return std::make_unique<Impl>(problem, see, options); })) {}
 AttentionPlan::~AttentionPlan() = default;
 
 void AttentionPlan::run(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see) {
-  enter([&] {
+  enter(kNoMemory, [&] {
     with_memory(impl_->options.workspace, [&](std::pmr::memory_resource* memory) {
       const Geometry geometry = validate(problem, memory);
       if (!same_geometry(geometry, impl_->prepared.geometry)) {
@@ -205,7 +193,7 @@ void AttentionPlan::run(const AttentionProblem& problem, const MutableTensorView
 }
 
 void tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage, float* out) {
-  enter([&] { write_tile(problem, state, range, stage, out); });
+  enter(kNoMemory, [&] { write_tile(problem, state, range, stage, out); });
 }
 
 std::vector<float> alibi_slopes(std::int64_t heads) {

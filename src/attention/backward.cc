@@ -2,31 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sightline/error.h"
 #include "src/attention/backward_driver.h"
 #include "src/attention/backward_kernel.h"
+#include "src/attention/entry.h"
 #include "src/attention/geometry.h"
 #include "src/attention/head_problem.h"
-#include "src/cpu/fp_environment.h"
 #include "src/cpu/parallel.h"
-#include "src/cpu/target.h"
 #include "src/tensor/aligned_buffer.h"
+#include "src/tensor/dtype.h"
 
 namespace sightline {
 namespace {
 
 using Shape = std::array<std::int64_t, 4>;
-
-void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw BadArgument(otherwise);
-}
-
-bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 void refuse_unsupported(const AttentionProblem& p, const AttentionOptions& options) {
   require(!p.pages, "not supported: gradients of keys and values in pages");
@@ -39,27 +31,31 @@ void refuse_unsupported(const AttentionProblem& p, const AttentionOptions& optio
 }
 
 void check_input(const TensorView& tensor, const Shape& shape, const char* name) {
-  require(tensor.shape == shape, std::string(name) + " does not have the shape of the output");
+  require(tensor.shape == shape, [&] { return std::string(name) + " does not have the shape of the output"; });
   const bool empty = shape[0] * shape[1] * shape[2] * shape[3] == 0;
-  require(tensor || empty, std::string(name) + " has no data");
-  require(is_float(tensor.dtype), std::string("not supported: ") + name + " in " + dtype_name(tensor.dtype));
+  require(tensor || empty, [&] { return std::string(name) + " has no data"; });
+  require(is_float(tensor.dtype),
+          [&] { return std::string("not supported: ") + name + " in " + dtype_name(tensor.dtype); });
 }
 
 void check_gradient(const MutableTensorView& gradient, const TensorView& of, const char* name) {
   if (!gradient) return;
-  require(static_cast<bool>(of), std::string("the gradient of ") + name + " is asked for, but the problem has none");
-  require(gradient.shape == of.shape, std::string("the gradient of ") + name + " does not have its shape");
-  require(gradient.dtype == DType::f32, std::string("not supported: a gradient of ") + name + " that is not f32");
+  require(static_cast<bool>(of),
+          [&] { return std::string("the gradient of ") + name + " is asked for, but the problem has none"; });
+  require(gradient.shape == of.shape,
+          [&] { return std::string("the gradient of ") + name + " does not have its shape"; });
+  require(gradient.dtype == DType::f32,
+          [&] { return std::string("not supported: a gradient of ") + name + " that is not f32"; });
   const bool empty = std::find(gradient.shape.begin(), gradient.shape.end(), 0) != gradient.shape.end();
   for (int axis = 0; axis < 4; ++axis) {
     require(gradient.strides[axis] != 0 || gradient.shape[axis] <= 1 || empty,
-            std::string("the gradient of ") + name + " has stride 0: its elements would share memory");
+            [&] { return std::string("the gradient of ") + name + " has stride 0: its elements would share memory"; });
   }
 }
 
 void check_shared(const float* gradient, bool has, const char* name) {
   require(gradient == nullptr || has,
-          std::string("the gradient of ") + name + " is asked for, but the problem has none");
+          [&] { return std::string("the gradient of ") + name + " is asked for, but the problem has none"; });
 }
 
 Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forward, const TensorView& dout,
@@ -78,20 +74,8 @@ Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forwa
   check_shared(gradients.sinks, !p.sinks.empty(), "sinks");
   check_shared(gradients.alibi_slopes, !p.alibi_slopes.empty(), "alibi_slopes");
   check_shared(gradients.relative_bias, static_cast<bool>(p.relative_bias), "relative_bias");
-  require(options.threads >= 0, "threads must be 0 (as many as the machine has) or more");
+  require_threads(options.threads);
   return g;
-}
-
-// Rows of one head of a sequence, from a tensor of [batch, heads, rows, width].
-RowSource rows_of(const TensorView& tensor, const SequencePlan& s, std::int64_t head) {
-  const auto size = static_cast<std::int64_t>(dtype_size(tensor.dtype));
-  RowSource source;
-  source.dtype = tensor.dtype;
-  source.row_stride = tensor.strides[2] * size;
-  source.column_stride = tensor.shape[3] == 1 ? 1 : tensor.strides[3];
-  source.data = static_cast<const std::byte*>(tensor.data) +
-                (s.batch * tensor.strides[0] + head * tensor.strides[1] + s.row_begin * tensor.strides[2]) * size;
-  return source;
 }
 
 Matrix<float> matrix_of(const MutableTensorView& tensor, std::int64_t batch, std::int64_t head, std::int64_t row) {
@@ -173,9 +157,10 @@ class BackwardCall {
       float* numbers = row_numbers_.data() + row;
       const BackwardRows rows{forward.row_max + row, forward.row_sum + row, numbers, numbers + row_count(),
                               numbers + 2 * row_count()};
-      group.heads.push_back({head_problem(p_, g_, tables_, sequence, head, 1), rows_of(forward.out, s, head),
-                             rows_of(dout, s, head), rows, matrix_of(gradients_.q, s.batch, head, s.row_begin),
-                             bias_of(gradients_.bias, s, head)});
+      group.heads.push_back({head_problem(p_, g_, tables_, sequence, head, 1),
+                             rows_of(forward.out, s.batch, head, s.row_begin),
+                             rows_of(dout, s.batch, head, s.row_begin), rows,
+                             matrix_of(gradients_.q, s.batch, head, s.row_begin), bias_of(gradients_.bias, s, head)});
     }
     group.tensor_keys = s.keys;
     group.dk = matrix_of(gradients_.k, s.batch, first / g_.group(), s.key_begin);
@@ -234,13 +219,8 @@ void run(const AttentionProblem& problem, const ForwardResult& forward, const Te
 
 void attention_backward(const AttentionProblem& problem, const ForwardResult& forward, const TensorView& dout,
                         const Gradients& gradients, const AttentionOptions& options) {
-  const cpu::ScopedFpEnvironment environment;  // the default scale is rounded too
-  cpu::ensure_target();
-  try {
-    run(problem, forward, dout, gradients, options);
-  } catch (const std::bad_alloc&) {
-    throw OutOfMemory("no memory for the lists of heads and sequences of this problem");
-  }
+  enter("no memory for the lists of heads and sequences of this problem",
+        [&] { run(problem, forward, dout, gradients, options); });
 }
 
 }  // namespace sightline

@@ -10,6 +10,16 @@
 
 namespace sightline {
 
+/// A strided matrix; strides in elements.
+template <class T>
+struct Matrix {
+  T* data = nullptr;
+  std::int64_t row_stride = 0, column_stride = 0;
+
+  T& at(std::int64_t row, std::int64_t column) const { return data[row * row_stride + column * column_stride]; }
+  explicit operator bool() const { return data != nullptr; }
+};
+
 /// The bucket of each distance = query position - key position; beyond the largest they stay the same.
 class DistanceBuckets {
  public:

@@ -4,12 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 
-#include "sightline/error.h"
 #include "src/attention/backward_kernel.h"
 #include "src/attention/backward_plan.h"
+#include "src/attention/progress_report.h"
 #include "src/cpu/parallel.h"
 
 namespace sightline {
@@ -45,7 +44,7 @@ class BackwardRunner {
  public:
   BackwardRunner(const std::vector<BackwardGroup>& groups, const BackwardWorkers& workers)
       : groups_(groups),
-        progress_(workers.progress),
+        progress_(workers.progress, "blocks of keys"),
         plan_(groups, workers.threads.count()),
         done_(plan_.parts.size()),
         query_sums_(plan_.chunks.size()),
@@ -93,6 +92,7 @@ class BackwardRunner {
     bias_sums_[index] = workspace->bias_sums;
     done_[index].reach(kFinished);
     give_back(std::move(workspace), part);
+    progress_.advance(count());
   }
 
   // dq adds keys ascending: the part before this one in the chunk must be done with the tile, if it sees it.
@@ -150,25 +150,15 @@ class BackwardRunner {
     idle_.push_back(std::move(workspace));
     QuerySums& of_chunk = query_sums_[part.chunk];
     if (--of_chunk.parts_left == 0) of_chunk.sums = {};
-    if (stopped_) return;  // what was under way on other threads
-    ++parts_done_;
-    stopped_ = progress_ != nullptr;  // also if advance() throws
-    if (progress_ != nullptr) stopped_ = !progress_->advance(parts_done_, count());
-    if (stopped_) {
-      throw Cancelled("stopped by the caller after " + std::to_string(parts_done_) + " of " + std::to_string(count()) +
-                      " blocks of keys");
-    }
   }
 
   const std::vector<BackwardGroup>& groups_;
-  Progress* const progress_;
+  ProgressReport progress_;
   const BackwardPlan plan_;
   std::vector<Turns> done_;                       // [parts]
   std::vector<QuerySums> query_sums_;             // [chunks]
   std::vector<std::vector<BiasSums>> bias_sums_;  // [parts, heads]
   std::mutex mutex_;
-  std::int64_t parts_done_ = 0;
-  bool stopped_ = false;
   std::vector<std::unique_ptr<BackwardWorkspace>> idle_;
 };
 

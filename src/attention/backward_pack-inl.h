@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "src/attention/rows-inl.h"
+#include "src/attention/transpose-inl.h"
 #include "src/cpu/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,16 +36,12 @@ inline bool all_finite(const float* numbers, std::int64_t count) {
   return hn::AllTrue(kF32, hn::Eq(check, hn::Zero(kF32)));
 }
 
-// rows: [lanes, stride] to [width, lanes]. Squares of 16, so that both sides stay in L1.
-inline void rows_to_lanes(const float* HWY_RESTRICT rows, std::int64_t stride, std::int64_t width, int lanes,
-                          float* HWY_RESTRICT to) {
-  for (std::int64_t t = 0; t < width; t += kChains) {
-    const std::int64_t columns = std::min<std::int64_t>(kChains, width - t);
-    for (int lane = 0; lane < lanes; lane += kChains) {
-      for (std::int64_t c = 0; c < columns; ++c) {
-        for (int i = 0; i < kChains; ++i) to[(t + c) * lanes + lane + i] = rows[(lane + i) * stride + t + c];
-      }
-    }
+// rows: [lanes, stride] to [width, lanes].
+inline void rows_to_lanes(const float* rows, std::int64_t stride, std::int64_t width, int lanes, float* to) {
+  for (int lane = 0; lane < lanes; lane += kTurned) {
+    const float* of_lane[kTurned];
+    for (int i = 0; i < kTurned; ++i) of_lane[i] = rows + (lane + i) * stride;
+    turn_rows(of_lane, width, lanes, to + lane);
   }
 }
 

@@ -44,7 +44,6 @@ class TileBackward {
         query_sums_(query_sums),
         work_(workspace),
         bias_sums_(workspace.bias_sums[head]),
-        by_position_(seen_by_position(problem_, tile)),
         mask_(problem_, tile, workspace.bias.data()),
         terms_(problem_, tile, workspace.bias.data()) {}
 
@@ -55,7 +54,7 @@ class TileBackward {
       const Sees sees = mask_.prepare(block);
       if (sees == Sees::nothing) continue;
       if (!packed_) pack();
-      run_block(number, trimmed(block), sees);
+      run_block(number, mask_.narrowed(block), sees);
     }
   }
 
@@ -63,13 +62,6 @@ class TileBackward {
   using Work = BackwardWorkspace;
 
   int live() const { return tile_.live_end; }
-
-  // Without the slots that no row sees by its position.
-  TileBlock trimmed(TileBlock block) const {
-    block.begin = static_cast<int>(std::max<std::int64_t>(block.begin, by_position_.begin - block.first_key));
-    block.end = static_cast<int>(std::min<std::int64_t>(block.end, by_position_.end - block.first_key));
-    return block;
-  }
 
   void pack() {
     packed_ = true;
@@ -199,7 +191,6 @@ class TileBackward {
   float* const query_sums_;
   BackwardWorkspace& work_;
   BiasSums& bias_sums_;
-  const KeyInterval by_position_;
   TileMask mask_;
   const ScoreTerms terms_;
   bool packed_ = false, queries_finite_ = false, douts_finite_ = false;

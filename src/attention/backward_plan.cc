@@ -15,7 +15,6 @@ BackwardPlan::BackwardPlan(const std::vector<BackwardGroup>& groups, int threads
 }
 
 void BackwardPlan::add_group(const BackwardGroup& group, std::size_t index) {
-  constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
   const BlockRange all = group.problem().blocks();
   const std::int64_t together = BackwardWorkspace::blocks_together(group);
   for (std::int64_t at = all.begin; at < all.end;) {

@@ -65,32 +65,49 @@ struct TileProducts {
     }
   }
 
-  // Tiles 0 to 2 are sums of 16 slots against up to 48 lanes, 3 the keys, 4 to 6 the queries.
+  // Tiles 0 to 2 are sums against up to 48 lanes, 3 is what meets the lanes, 4 to 6 are the lanes.
+  template <int kGroups>
+  SIGHTLINE_TILES static void zero_sums(Machine& machine) {
+    machine.template zero<0>();
+    if constexpr (kGroups > 1) machine.template zero<1>();
+    if constexpr (kGroups > 2) machine.template zero<2>();
+  }
+
+  template <int kGroups>
+  SIGHTLINE_TILES static void add_products(Machine& machine, const std::uint32_t* lanes, std::int64_t lane_bytes) {
+    machine.template load<4>(lanes, lane_bytes);
+    machine.template dot<0, 3, 4>();
+    if constexpr (kGroups > 1) {
+      machine.template load<5>(lanes + kTile, lane_bytes);
+      machine.template dot<1, 3, 5>();
+    }
+    if constexpr (kGroups > 2) {
+      machine.template load<6>(lanes + 2 * kTile, lane_bytes);
+      machine.template dot<2, 3, 6>();
+    }
+  }
+
+  // Groups of lanes `apart` numbers from one another.
+  template <int kGroups>
+  SIGHTLINE_TILES static void store_sums(Machine& machine, float* to, std::int64_t apart, std::int64_t row_bytes) {
+    machine.template store<0>(to, row_bytes);
+    if constexpr (kGroups > 1) machine.template store<1>(to + apart, row_bytes);
+    if constexpr (kGroups > 2) machine.template store<2>(to + 2 * apart, row_bytes);
+  }
+
+  // 16 slots against the queries.
   template <int kGroups>
   SIGHTLINE_TILES static void score_slots(Machine& machine, const FastScores& block, int slot) {
     const std::uint16_t* keys;
     const std::int64_t stride = at_one_stride(block, slot, &keys), lane_bytes = block.lanes * 4;
-    machine.template zero<0>();
-    if constexpr (kGroups > 1) machine.template zero<1>();
-    if constexpr (kGroups > 2) machine.template zero<2>();
+    zero_sums<kGroups>(machine);
     for (std::int64_t t = 0; t < block.width; t += kFastColumns) {
       const std::uint32_t* queries = block.queries + t / 2 * block.lanes;
       machine.template load<3>(keys + t, stride);
-      machine.template load<4>(queries, lane_bytes);
-      machine.template dot<0, 3, 4>();
-      if constexpr (kGroups > 1) {
-        machine.template load<5>(queries + kTile, lane_bytes);
-        machine.template dot<1, 3, 5>();
-      }
-      if constexpr (kGroups > 2) {
-        machine.template load<6>(queries + 2 * kTile, lane_bytes);
-        machine.template dot<2, 3, 6>();
-      }
+      add_products<kGroups>(machine, queries, lane_bytes);
     }
     float* scores = block.scores + slot * block.lanes;
-    machine.template store<0>(scores, lane_bytes);
-    if constexpr (kGroups > 1) machine.template store<1>(scores + kTile, lane_bytes);
-    if constexpr (kGroups > 2) machine.template store<2>(scores + 2 * kTile, lane_bytes);
+    store_sums<kGroups>(machine, scores, kTile, lane_bytes);
     finish_scores(block, slot);
   }
 
@@ -131,31 +148,18 @@ struct TileProducts {
     }
   }
 
-  // Tiles 0 to 2 are sums of 16 value columns against up to 48 lanes, 3 the values, 4 to 6 the weights.
+  // 16 value columns against the weights.
   template <int kGroups>
   SIGHTLINE_TILES static void mix_columns(Machine& machine, const FastMix& block, std::int64_t column) {
     const std::int64_t lane_bytes = block.lanes * 4;
-    machine.template zero<0>();
-    if constexpr (kGroups > 1) machine.template zero<1>();
-    if constexpr (kGroups > 2) machine.template zero<2>();
+    zero_sums<kGroups>(machine);
     for (int pair = 0; pair < kSlotPairs; pair += kTile) {
       const std::uint32_t* weights = block.weight_pairs + pair * block.lanes;
       machine.template load<3>(block.turned + column * kSlotPairs + pair, kSlotPairs * 4);
-      machine.template load<4>(weights, lane_bytes);
-      machine.template dot<0, 3, 4>();
-      if constexpr (kGroups > 1) {
-        machine.template load<5>(weights + kTile, lane_bytes);
-        machine.template dot<1, 3, 5>();
-      }
-      if constexpr (kGroups > 2) {
-        machine.template load<6>(weights + 2 * kTile, lane_bytes);
-        machine.template dot<2, 3, 6>();
-      }
+      add_products<kGroups>(machine, weights, lane_bytes);
     }
     float sums[kGroups * kTile * kTile];
-    machine.template store<0>(sums, kTileBytes);
-    if constexpr (kGroups > 1) machine.template store<1>(sums + kTile * kTile, kTileBytes);
-    if constexpr (kGroups > 2) machine.template store<2>(sums + 2 * kTile * kTile, kTileBytes);
+    store_sums<kGroups>(machine, sums, kTile * kTile, kTileBytes);
     add_columns(block, column, sums);
   }
 

@@ -151,17 +151,9 @@ class TileFinish {
   // sums: [count, lanes] of one row.
   void clear_unseen(float* sums, std::int64_t count, const SegmentParts& parts, int lane) const {
     for (std::int64_t i = 0; i < count; ++i) sums[i * lanes_] = 0;
-    const BlockRange blocks = head_.blocks();
-    for (std::int64_t number = blocks.begin; number < blocks.end; ++number) {
-      const TileBlock block = block_at(head_, number);
-      for (const SegmentPart& part : parts.at(block.position)) {
-        for (int slot = block.begin; slot < block.end; ++slot) {
-          const bool seen =
-              (part.slots >> slot & 1) != 0 && head_.visible(tile_.head(lane), tile_.row(lane), block.first_key + slot);
-          if (seen) sums[part.segment * lanes_] = std::numeric_limits<float>::quiet_NaN();
-        }
-      }
-    }
+    for_each_seen_segment(
+        head_, tile_, lane, parts, [&](std::int32_t segment) { return sums[segment * lanes_] != 0; },
+        [&](std::int32_t segment) { sums[segment * lanes_] = std::numeric_limits<float>::quiet_NaN(); });
   }
 
   void finish_out() const {
@@ -172,7 +164,7 @@ class TileFinish {
     }
     float* rows = work_.value_rows.data();
     for (int first = 0; first < lanes_; first += kTurned) {
-      turn_rows(first, rows);
+      turn_output(first, rows);
       for (int i = 0; i < kTurned; ++i) {
         const int lane = first + i;
         if (lane >= tile_.live_begin && lane < tile_.live_end) finish_row(lane, rows + i * columns);
@@ -181,7 +173,7 @@ class TileFinish {
   }
 
   // rows: [kTurned, value width] of the lanes from `first` on.
-  void turn_rows(int first, float* rows) const {
+  void turn_output(int first, float* rows) const {
     const std::int64_t columns = head_.value_width;
     const float* total = work_.out_total.data();
     std::int64_t column = 0;

@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <string>
-#include <type_traits>
 
 #include "sightline/error.h"
+#include "src/attention/entry.h"
 #include "src/attention/relative_table.h"
 #include "src/observe/top_capacity.h"
+#include "src/tensor/dtype.h"
+#include "src/tensor/packed.h"
 
 namespace sightline {
 namespace {
@@ -17,23 +19,6 @@ namespace {
 constexpr std::int64_t kMaxKeys = std::int64_t{1} << 30;
 // Heads of all sequences together: some 400 bytes are kept for each, rows or not.
 constexpr std::int64_t kMaxHeads = std::int64_t{1} << 24;
-
-std::string shape_text(const std::array<std::int64_t, 4>& shape) {
-  std::string text = "[";
-  for (int axis = 0; axis < 4; ++axis) text += (axis == 0 ? "" : ", ") + std::to_string(shape[axis]);
-  return text + "]";
-}
-
-// otherwise: the message, or a function that makes it: what holds must not cost memory for words.
-template <class Message>
-void require(bool holds, const Message& otherwise) {
-  if (holds) return;
-  if constexpr (std::is_invocable_v<const Message&>) {
-    throw BadArgument(otherwise());
-  } else {
-    throw BadArgument(otherwise);
-  }
-}
 
 void refuse(bool wanted, const char* feature, const char* of = "") {
   if (wanted) throw BadArgument(std::string("not supported: ") + feature + of);
@@ -50,12 +35,10 @@ void check_tensor(const TensorView& tensor, const char* name) {
   require(tensor || !has_elements(tensor.shape), [&] { return std::string(name) + " has no data"; });
 }
 
-bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
-
 void check_types(const AttentionProblem& p) {
   refuse(!is_float(p.q.dtype), "q in ", dtype_name(p.q.dtype));
-  refuse(!is_float(p.k.dtype) && !is_packed(p.k.dtype), "k in ", dtype_name(p.k.dtype));
-  refuse(!is_float(p.v.dtype) && !is_packed(p.v.dtype), "v in ", dtype_name(p.v.dtype));
+  refuse(!is_row_type(p.k.dtype), "k in ", dtype_name(p.k.dtype));
+  refuse(!is_row_type(p.v.dtype), "v in ", dtype_name(p.v.dtype));
   const auto flags = [](const TensorView& t) { return !t || t.dtype == DType::boolean || t.dtype == DType::u8; };
   refuse(!flags(p.mask), "a mask that is not boolean");
   refuse(!flags(p.keep), "a keep mask that is not boolean");

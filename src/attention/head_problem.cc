@@ -1,21 +1,9 @@
 #include "src/attention/head_problem.h"
 
-#include <cstring>
-#include <limits>
-
-#include "src/tensor/half.h"
+#include "src/tensor/element.h"
 
 namespace sightline {
 namespace {
-
-constexpr float kHidden = -std::numeric_limits<float>::infinity();
-
-template <class T>
-T load_as(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
 
 // Strides of packed types are bytes already.
 std::int64_t stride_bytes(const TensorView& tensor, std::int64_t elements) {
@@ -24,17 +12,6 @@ std::int64_t stride_bytes(const TensorView& tensor, std::int64_t elements) {
 
 std::int64_t stride_of(const TensorView& tensor, int axis) {
   return tensor.shape[axis] == 1 ? 0 : tensor.strides[axis];
-}
-
-// One head of q, k or v, from `row` on.
-RowSource rows_of(const TensorView& tensor, std::int64_t batch, std::int64_t head, std::int64_t row) {
-  RowSource source;
-  source.dtype = tensor.dtype;
-  source.row_stride = stride_bytes(tensor, tensor.strides[2]);
-  source.column_stride = is_packed(tensor.dtype) || tensor.shape[3] == 1 ? 1 : tensor.strides[3];
-  source.data = static_cast<const std::byte*>(tensor.data) +
-                stride_bytes(tensor, batch * tensor.strides[0] + head * tensor.strides[1]) + row * source.row_stride;
-  return source;
 }
 
 RowSource key_rows(const AttentionProblem& p, const Geometry& g, const TensorView& tensor, std::int64_t page_stride,
@@ -62,20 +39,6 @@ const float* from_head(std::span<const float> values, std::int64_t head) {
   return values.empty() ? nullptr : values.data() + head;
 }
 
-bool in_block_mask(const HeadProblem& h, std::int64_t head, std::int64_t row, std::int64_t key) {
-  const BlockMask& mask = *h.block_mask;
-  const std::int64_t line = h.block_mask_row + head * h.block_mask_head_stride + row / BlockMask::kBlock;
-  for (std::int64_t i = mask.row_begin[line]; i < mask.row_begin[line + 1]; ++i) {
-    const BlockMask::Entry& entry = mask.entries[i];
-    if (entry.column != key / BlockMask::kBlock) continue;
-    if (entry.bits < 0) return true;
-    return (mask.bits[std::int64_t{entry.bits} * BlockMask::kBlock + row % BlockMask::kBlock] >>
-                (key % BlockMask::kBlock) &
-            1) != 0;
-  }
-  return false;
-}
-
 bool in_mask_function(const HeadProblem& h, std::int64_t head, std::int64_t row, std::int64_t key) {
   float score = 0;
   h.mask_function->hide(
@@ -84,6 +47,16 @@ bool in_mask_function(const HeadProblem& h, std::int64_t head, std::int64_t row,
 }
 
 }  // namespace
+
+RowSource rows_of(const TensorView& tensor, std::int64_t batch, std::int64_t head, std::int64_t row) {
+  RowSource source;
+  source.dtype = tensor.dtype;
+  source.row_stride = stride_bytes(tensor, tensor.strides[2]);
+  source.column_stride = is_packed(tensor.dtype) || tensor.shape[3] == 1 ? 1 : tensor.strides[3];
+  source.data = static_cast<const std::byte*>(tensor.data) +
+                stride_bytes(tensor, batch * tensor.strides[0] + head * tensor.strides[1]) + row * source.row_stride;
+  return source;
+}
 
 const std::byte* HeadMatrix::at(std::int64_t head, std::int64_t row, std::int64_t column) const {
   return data + (head * head_stride + row * row_stride + column * column_stride) *
@@ -95,10 +68,7 @@ bool HeadMatrix::flag(std::int64_t head, std::int64_t row, std::int64_t column) 
 }
 
 float HeadMatrix::number(std::int64_t head, std::int64_t row, std::int64_t column) const {
-  const std::byte* from = at(head, row, column);
-  if (dtype == DType::f32) return load_as<float>(from);
-  const auto half = load_as<std::uint16_t>(from);
-  return dtype == DType::f16 ? f16_to_f32(half) : bf16_to_f32(half);
+  return element_as_f32(dtype, at(head, row, column));
 }
 
 KeyInterval HeadProblem::interval(std::int64_t row) const {
@@ -122,13 +92,26 @@ bool HeadProblem::in_tree(std::int64_t row, std::int64_t key) const {
   return tree->sees(row, node) && (window_left < 0 || tree->depth(row) - tree->depth(node) <= window_left);
 }
 
+std::uint64_t HeadProblem::block_bits(std::int64_t head, std::int64_t row, std::int64_t column) const {
+  const std::int64_t line = block_mask_row + head * block_mask_head_stride + row / BlockMask::kBlock;
+  const auto entries = block_mask->entries.begin();
+  const auto begin = entries + block_mask->row_begin[line], end = entries + block_mask->row_begin[line + 1];
+  const auto entry = std::lower_bound(begin, end, column,
+                                      [](const BlockMask::Entry& e, std::int64_t wanted) { return e.column < wanted; });
+  if (entry == end || entry->column != column) return 0;
+  if (entry->bits < 0) return ~std::uint64_t{0};
+  return block_mask->bits[std::int64_t{entry->bits} * BlockMask::kBlock + row % BlockMask::kBlock];
+}
+
 bool HeadProblem::visible(std::int64_t head, std::int64_t row, std::int64_t key) const {
   const KeyInterval seen = interval(row);
   if (key < seen.begin || key >= seen.end) return false;
   if (tree != nullptr && !in_tree(row, key)) return false;
   if (mask && !mask.flag(head, row, key)) return false;
   if (bias && bias.number(head, row, key) == kHidden) return false;
-  if (block_mask != nullptr && !in_block_mask(*this, head, row, key)) return false;
+  if (block_mask != nullptr && (block_bits(head, row, key / BlockMask::kBlock) >> (key % BlockMask::kBlock) & 1) == 0) {
+    return false;
+  }
   if (cuts != nullptr && cuts->hides(batch, first_head + head, row, key)) return false;
   return mask_function == nullptr || in_mask_function(*this, head, row, key);
 }

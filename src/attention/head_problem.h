@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <optional>
 #include <vector>
@@ -17,15 +18,8 @@
 
 namespace sightline {
 
-/// A strided matrix; strides in elements.
-template <class T>
-struct Matrix {
-  T* data = nullptr;
-  std::int64_t row_stride = 0, column_stride = 0;
-
-  T& at(std::int64_t row, std::int64_t column) const { return data[row * row_stride + column * column_stride]; }
-  explicit operator bool() const { return data != nullptr; }
-};
+/// The score of a key that a row does not see.
+inline constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 /// A matrix of a type known at run time, one for each head; strides in elements.
 struct HeadMatrix {
@@ -94,6 +88,8 @@ struct HeadProblem {
   KeyInterval interval(std::int64_t row) const;
   /// Of a row and a key of a problem with a tree.
   bool in_tree(std::int64_t row, std::int64_t key) const;
+  /// Which of the 64 keys of a column of the block mask the row sees: bit s for key 64 column + s.
+  std::uint64_t block_bits(std::int64_t head, std::int64_t row, std::int64_t column) const;
   /// The blocks that hold keys, or some of them.
   BlockRange blocks() const { return blocks({0, keys}); }
   BlockRange blocks(KeyInterval of) const {
@@ -110,6 +106,9 @@ struct HeadProblem {
   /// Whether the row of the head sees the key, for the rare places that go key by key.
   bool visible(std::int64_t head, std::int64_t row, std::int64_t key) const;
 };
+
+/// One head of a tensor of [batch, heads, rows, width], from `row` on.
+RowSource rows_of(const TensorView& tensor, std::int64_t batch, std::int64_t head, std::int64_t row);
 
 /// What a problem's heads share that must be made before they run.
 struct ProblemTables {

@@ -1,16 +1,11 @@
 #include "src/attention/pair_mask.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
-#include <utility>
 
-#include "src/tensor/half.h"
+#include "src/tensor/element.h"
 
 namespace sightline {
 namespace {
-
-constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 // Bit i: byte i is not 0.
 std::uint64_t nonzero_bytes(std::uint64_t bytes) {
@@ -25,9 +20,7 @@ std::uint64_t flags_of(const HeadMatrix& flags, std::int64_t head, std::int64_t 
   int slot = block.begin;
   const std::byte* at = flags.at(head, row, block.first_key + slot);
   for (; flags.column_stride == 1 && slot + 8 <= block.end; slot += 8, at += 8) {
-    std::uint64_t bytes;
-    std::memcpy(&bytes, at, sizeof(bytes));
-    word |= nonzero_bytes(bytes) << slot;
+    word |= nonzero_bytes(load_element<std::uint64_t>(at)) << slot;
   }
   for (; slot < block.end; ++slot, at += flags.column_stride) {
     word |= std::uint64_t{*at != std::byte{0}} << slot;
@@ -47,29 +40,15 @@ void for_each_flags(const HeadMatrix& flags, const TileRows& tile, const TileBlo
   }
 }
 
-// Bits of a row in the block of 64 keys that `column` names.
-std::uint64_t block_bits(const BlockMask& mask, std::int64_t line, std::int64_t row, std::int64_t column) {
-  const auto begin = mask.entries.begin() + mask.row_begin[line], end = mask.entries.begin() + mask.row_begin[line + 1];
-  const auto entry = std::lower_bound(begin, end, column,
-                                      [](const BlockMask::Entry& e, std::int64_t wanted) { return e.column < wanted; });
-  if (entry == end || entry->column != column) return 0;
-  if (entry->bits < 0) return ~std::uint64_t{0};
-  return mask.bits[std::int64_t{entry->bits} * BlockMask::kBlock + row % BlockMask::kBlock];
-}
-
 // A block of positions covers up to two blocks of the mask, which count from the tensor's first key.
 void hide_by_blocks(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
   const std::int64_t first = block.first_key + block.begin, column = first / BlockMask::kBlock;
   const std::int64_t shift = block.first_key - column * BlockMask::kBlock;  // from a slot to a bit of `column`
   for (int lane = 0; lane < tile.lanes; ++lane) {
-    const std::int64_t row = tile.row(lane);
-    const std::int64_t line =
-        head.block_mask_row + tile.head(lane) * head.block_mask_head_stride + row / BlockMask::kBlock;
-    std::uint64_t seen = block_bits(*head.block_mask, line, row, column);
+    const std::int64_t of_head = tile.head(lane), row = tile.row(lane);
+    std::uint64_t seen = head.block_bits(of_head, row, column);
     if (shift < 0) seen <<= -shift;
-    if (shift > 0) {
-      seen = seen >> shift | block_bits(*head.block_mask, line, row, column + 1) << (BlockMask::kBlock - shift);
-    }
+    if (shift > 0) seen = seen >> shift | head.block_bits(of_head, row, column + 1) << (BlockMask::kBlock - shift);
     lanes[lane] &= seen;
   }
 }
@@ -109,13 +88,6 @@ void fill_lane_bias(const HeadMatrix& bias, const std::byte* at, const TileBlock
   seen &= ~hidden;
 }
 
-template <class T>
-T read(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
-
 }  // namespace
 
 void hide_pairs(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
@@ -135,11 +107,11 @@ void fill_bias(const HeadProblem& head, const TileRows& tile, const TileBlock& b
       fill_lane_bias(head.bias, at, block, bias + lane, tile.lanes, lanes[lane], number);
     };
     if (head.bias.dtype == DType::f32) {
-      fill([](const std::byte* from) { return read<float>(from); });
+      fill([](const std::byte* from) { return load_element<float>(from); });
     } else if (head.bias.dtype == DType::f16) {
-      fill([](const std::byte* from) { return f16_to_f32(read<std::uint16_t>(from)); });
+      fill([](const std::byte* from) { return f16_to_f32(load_element<std::uint16_t>(from)); });
     } else {
-      fill([](const std::byte* from) { return bf16_to_f32(read<std::uint16_t>(from)); });
+      fill([](const std::byte* from) { return bf16_to_f32(load_element<std::uint16_t>(from)); });
     }
   }
 }

@@ -10,6 +10,7 @@
 
 #include "sightline/error.h"
 #include "src/attention/kernel.h"
+#include "src/attention/progress_report.h"
 #include "src/attention/task_tiles.h"
 #include "src/cpu/parallel.h"
 
@@ -96,8 +97,6 @@ struct SplitTile {
           &chunks.emplace_back(task.problem, task.sight, WorkspaceSize{kChains, kChunkBlocks, 0}, memory));
     }
   }
-
-  static constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
 };
 
 // One piece of work: a tile, or a chunk of it.
@@ -112,7 +111,7 @@ struct Unit {
 BlockRange chunks_of(const HeadProblem& head) {
   const BlockRange blocks = head.blocks();
   if (blocks.count() == 0) return {0, 1};  // one empty chunk, so that there is something to merge
-  return {blocks.begin / SplitTile::kChunkBlocks, (blocks.end - 1) / SplitTile::kChunkBlocks + 1};
+  return {blocks.begin / kChunkBlocks, (blocks.end - 1) / kChunkBlocks + 1};
 }
 
 bool sums_rows(const HeadSight& sight) { return sight.wants_mass() || sight.overview != nullptr; }
@@ -129,7 +128,8 @@ class Pass::Impl {
         sums_(options.memory),
         progress_(tasks.size(), options.memory),
         splits_(options.memory),
-        units_(options.memory) {
+        units_(options.memory),
+        progress_report_(options.progress, "pieces") {
     if (tasks.empty()) return;
     list_units();
     const auto workers = static_cast<std::size_t>(std::min<std::int64_t>(options.workers.count(), count()));
@@ -144,7 +144,7 @@ class Pass::Impl {
     finish_empty_tasks();
     cpu::parallel_for(count(), options_.workers, [this](std::int64_t index) {
       run_unit(units_[static_cast<std::size_t>(index)]);
-      if (options_.progress != nullptr) report();
+      progress_report_.advance(count());
     });
   }
 
@@ -231,19 +231,6 @@ class Pass::Impl {
     } catch (...) {
       progress_[unit.task].turn.abort();
       throw;
-    }
-  }
-
-  // One thread at a time.
-  void report() {
-    const std::lock_guard lock(report_mutex_);
-    if (stopped_) return;  // what was under way on other threads
-    ++done_;
-    stopped_ = true;  // also if advance() throws
-    stopped_ = !options_.progress->advance(done_, count());
-    if (stopped_) {
-      throw Cancelled("stopped by the caller after " + std::to_string(done_) + " of " + std::to_string(count()) +
-                      " pieces");
     }
   }
 
@@ -347,9 +334,7 @@ class Pass::Impl {
   std::pmr::vector<HeadProgress> progress_;
   std::pmr::list<SplitTile> splits_;
   std::pmr::vector<Unit> units_;
-  std::mutex report_mutex_;
-  std::int64_t done_ = 0;
-  bool stopped_ = false;
+  ProgressReport progress_report_;
 };
 
 Pass::Pass(std::span<const HeadTask> tasks, const PassOptions& options, const PassStates& states)

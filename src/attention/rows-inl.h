@@ -13,7 +13,8 @@
 #include "src/attention/row_source.h"
 #include "src/cpu/simd-inl.h"
 #include "src/observe/tile_block.h"
-#include "src/tensor/half.h"
+#include "src/tensor/element.h"
+#include "src/tensor/packed.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
@@ -23,13 +24,6 @@ using DHalf = hn::Rebind<hwy::float16_t, DF>;
 using DU16 = hn::Rebind<std::uint16_t, DF>;
 using DU8 = hn::Rebind<std::uint8_t, DF>;
 using DI8 = hn::Rebind<std::int8_t, DF>;
-
-template <class T>
-HWY_INLINE T read_as(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
 
 HWY_INLINE F widen_f16(const std::uint16_t* from) {
 #if HWY_TARGET == HWY_SCALAR
@@ -54,7 +48,7 @@ HWY_INLINE void widen_row(const std::byte* from, std::int64_t width, float* HWY_
 
 // value = scale * i8.
 HWY_INLINE void widen_i8_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to) {
-  const float scale = read_as<float>(from);
+  const float scale = load_element<float>(from);
   const auto* codes = reinterpret_cast<const std::int8_t*>(from + sizeof(float));
   std::int64_t t = 0;
   for (; t + static_cast<std::int64_t>(kLanes) <= width; t += kLanes) {
@@ -66,10 +60,10 @@ HWY_INLINE void widen_i8_row(const std::byte* from, std::int64_t width, float* H
 
 // Blocks of 32: value = fma(code, scale, minimum), of which only `width` are written.
 HWY_INLINE void widen_q4_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to) {
-  constexpr int kBlock = 32, kHalf = kBlock / 2, kBytes = 20;
+  constexpr int kBlock = kQ4BlockWidth, kHalf = kBlock / 2, kBytes = kQ4BlockBytes;
   for (std::int64_t begin = 0; begin < width; begin += kBlock, from += kBytes) {
-    const F scale = splat(f16_to_f32(read_as<std::uint16_t>(from)));
-    const F minimum = splat(f16_to_f32(read_as<std::uint16_t>(from + 2)));
+    const F scale = splat(f16_to_f32(load_element<std::uint16_t>(from)));
+    const F minimum = splat(f16_to_f32(load_element<std::uint16_t>(from + 2)));
     const auto* codes = reinterpret_cast<const std::uint8_t*>(from + 4);
     alignas(64) float values[kBlock];
     float* out = begin + kBlock <= width ? to + begin : values;
@@ -82,17 +76,12 @@ HWY_INLINE void widen_q4_row(const std::byte* from, std::int64_t width, float* H
   }
 }
 
-HWY_INLINE float widen_element(DType dtype, const std::byte* row, std::int64_t column) {
-  if (dtype == DType::f32) return read_as<float>(row + column * 4);
-  const auto half = read_as<std::uint16_t>(row + column * 2);
-  return dtype == DType::f16 ? f16_to_f32(half) : bf16_to_f32(half);
-}
-
 // One row as fp32.
 inline void widen(const RowSource& source, std::int64_t index, std::int64_t width, float* HWY_RESTRICT to) {
   const std::byte* from = source.row(index);
   if (source.column_stride != 1) {
-    for (std::int64_t t = 0; t < width; ++t) to[t] = widen_element(source.dtype, from, t * source.column_stride);
+    const std::int64_t step = source.column_stride * (source.dtype == DType::f32 ? 4 : 2);
+    for (std::int64_t t = 0; t < width; ++t) to[t] = element_as_f32(source.dtype, from + t * step);
     return;
   }
   switch (source.dtype) {

@@ -8,9 +8,8 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "src/attention/entry.h"
 #include "src/attention/row_states.h"
-#include "src/cpu/fp_environment.h"
-#include "src/cpu/target.h"
 
 namespace sightline {
 namespace {
@@ -67,16 +66,11 @@ bool AttentionState::empty() const { return impl_ == nullptr; }
 void AttentionState::reset(std::unique_ptr<Impl> impl) { impl_ = std::move(impl); }
 
 void merge_states(AttentionState& left, const AttentionState& right) {
-  const cpu::ScopedFpEnvironment environment;
-  cpu::ensure_target();
-  if (left.empty() || right.empty() || !left.impl()->matches(*right.impl())) {
-    throw BadArgument("states merge if they are of the same queries, precision and observations");
-  }
-  try {
+  enter("no memory to merge states", [&] {
+    require(!left.empty() && !right.empty() && left.impl()->matches(*right.impl()),
+            "states merge if they are of the same queries, precision and observations");
     left.impl()->merge(*right.impl());
-  } catch (const std::bad_alloc&) {
-    throw OutOfMemory("no memory to merge states");
-  }
+  });
 }
 
 void finish_state(const AttentionProblem& problem, const AttentionState& state, const MutableTensorView& out,

@@ -25,6 +25,24 @@ inline SoftmaxState state_in(const AlignedBuffer<float>& arrays, int lanes) {
   return {at, at + lanes, at + 2 * lanes, at + 3 * lanes, at + 4 * lanes};
 }
 
+// use(segment) for each segment with a key that the lane's row sees, and that isn't known(segment) yet. Key by key: for
+// the rare sums that do not tell, of 0 or in rows of NaN.
+template <class Known, class Use>
+void for_each_seen_segment(const HeadProblem& head, const TileRows& tile, int lane, const SegmentParts& parts,
+                           const Known& known, const Use& use) {
+  const std::int64_t of_head = tile.head(lane), row = tile.row(lane);
+  const BlockRange blocks = head.blocks(head.interval(row));
+  for (std::int64_t number = blocks.begin; number < blocks.end; ++number) {
+    const TileBlock block = block_at(head, number);
+    for (const SegmentPart& part : parts.at(block.position)) {
+      for (int slot = block.begin; slot < block.end && !known(part.segment); ++slot) {
+        const bool seen = (part.slots >> slot & 1) != 0 && head.visible(of_head, row, block.first_key + slot);
+        if (seen) use(part.segment);
+      }
+    }
+  }
+}
+
 // What streams over the keys, as it lies in a workspace.
 struct Streams {
   SoftmaxState chunk, total;
@@ -121,8 +139,6 @@ class TilePass {
   }
 
  private:
-  static constexpr std::int64_t kChunkBlocks = kChunkKeys / kBlockKeys;
-
   static std::int64_t chunk_at(std::int64_t position) { return position / kChunkKeys; }
 
   // A chunk that the next keys belong to stays open. Returns the chunk that is still to be merged, or -1.
@@ -148,17 +164,12 @@ class TilePass {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s) * lanes_;
       if (mine_.segments.sum[at + lane] != 0 || mine_.segments.total[at + lane] != 0) marks[at] = 1;
     }
-    const BlockRange blocks = head_.blocks(head_.interval(tile_.row(lane)));
-    for (std::int64_t number = blocks.begin; number < blocks.end; ++number) {
-      const TileBlock block = block_at(head_, number);
-      for (const SegmentPart& part : sight_.segment_parts->at(block.position)) {
-        std::uint8_t& mark = marks[static_cast<std::ptrdiff_t>(part.segment) * lanes_];
-        for (int slot = block.begin; mark == 0 && slot < block.end; ++slot) {
-          mark =
-              (part.slots >> slot & 1) != 0 && head_.visible(tile_.head(lane), tile_.row(lane), block.first_key + slot);
-        }
-      }
-    }
+    const auto mark = [&](std::int32_t segment) -> std::uint8_t& {
+      return marks[static_cast<std::ptrdiff_t>(segment) * lanes_];
+    };
+    for_each_seen_segment(
+        head_, tile_, lane, *sight_.segment_parts, [&](std::int32_t segment) { return mark(segment) != 0; },
+        [&](std::int32_t segment) { mark(segment) = 1; });
   }
 
   void begin() {

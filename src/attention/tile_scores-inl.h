@@ -50,15 +50,7 @@ inline void pack_queries(const HeadProblem& head, const TileRows& tile, TileWork
     for (int i = 0; i < kTurned; ++i) {
       rows[i] = query_row(head, tile, first + i, work.query_rows.data() + i * head.width);
     }
-    std::int64_t column = 0;
-    for (; column + kTurned <= head.width; column += kTurned) {
-      F turned[kTurned];
-      transpose_rows(rows, column, turned);
-      for (int c = 0; c < kTurned; ++c) store(turned[c], queries + (column + c) * tile.lanes + first);
-    }
-    for (; column < head.width; ++column) {
-      for (int i = 0; i < kTurned; ++i) queries[column * tile.lanes + first + i] = rows[i][column];
-    }
+    turn_rows(rows, head.width, tile.lanes, queries + first);
   }
 }
 

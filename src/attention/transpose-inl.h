@@ -78,6 +78,20 @@ HWY_INLINE void transpose_rows(const float* const* HWY_RESTRICT rows, std::int64
 }
 #endif
 
+// All `width` columns of kTurned rows, turned over: to[t * stride + i] = rows[i][t].
+inline void turn_rows(const float* const* HWY_RESTRICT rows, std::int64_t width, std::int64_t stride,
+                      float* HWY_RESTRICT to) {
+  std::int64_t t = 0;
+  for (; t + kTurned <= width; t += kTurned) {
+    F turned[kTurned];
+    transpose_rows(rows, t, turned);
+    for (int c = 0; c < kTurned; ++c) store(turned[c], to + (t + c) * stride);
+  }
+  for (; t < width; ++t) {
+    for (int i = 0; i < kTurned; ++i) to[t * stride + i] = rows[i][t];
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace sightline
 HWY_AFTER_NAMESPACE();

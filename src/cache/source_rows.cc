@@ -4,19 +4,12 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "src/tensor/dtype.h"
 #include "src/tensor/half.h"
 #include "src/tensor/packed.h"
 
 namespace sightline::cache {
 namespace {
-
-std::string shape_text(const std::array<std::int64_t, 4>& shape) {
-  std::string text = "[";
-  for (int axis = 0; axis < 4; ++axis) text += (axis == 0 ? "" : ", ") + std::to_string(shape[axis]);
-  return text + "]";
-}
-
-bool is_float(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 template <class T, class Widen>
 void widen(const std::byte* row, std::int64_t stride, std::span<float> out, const Widen& to_f32) {

@@ -13,6 +13,7 @@ inline constexpr int kBlockKeys = 64;
 // The state restarts every 4096 positions, so that long rows can be split over threads; merging then costs 1/64 of a
 // block.
 inline constexpr int kChunkKeys = 4096;
+inline constexpr int kChunkBlocks = kChunkKeys / kBlockKeys;
 // Sub-chains of sums over keys (by key mod 16) and over rows (by row mod 16): the lanes of the widest vector in use.
 inline constexpr int kChains = 16;
 

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "sightline/error.h"
-#include "src/tensor/half.h"
+#include "src/tensor/dtype.h"
+#include "src/tensor/element.h"
 
 namespace sightline::ops {
 
@@ -14,15 +15,13 @@ void widen(const std::byte* from, DType dtype, std::span<float> to) {
     return;
   }
   for (float& value : to) {
-    std::uint16_t bits;
-    std::memcpy(&bits, from, sizeof bits);
-    value = dtype == DType::f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-    from += sizeof bits;
+    value = element_as_f32(dtype, from);
+    from += sizeof(std::uint16_t);
   }
 }
 
 void check_weight_dtype(const WeightMatrix& matrix, const char* what) {
-  if (matrix.dtype == DType::f32 || matrix.dtype == DType::f16 || matrix.dtype == DType::bf16) return;
+  if (is_float(matrix.dtype)) return;
   throw BadArgument(std::string(what) + ": weights of type " + dtype_name(matrix.dtype) +
                     " are not supported (F32, F16 and BF16 are)");
 }

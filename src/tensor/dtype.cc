@@ -73,4 +73,10 @@ std::optional<DType> parse_dtype(std::string_view name) {
   return std::nullopt;
 }
 
+std::string shape_text(const std::array<std::int64_t, 4>& shape) {
+  std::string text = "[";
+  for (int axis = 0; axis < 4; ++axis) text += (axis == 0 ? "" : ", ") + std::to_string(shape[axis]);
+  return text + "]";
+}
+
 }  // namespace sightline

@@ -6,7 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "src/tensor/half.h"
+#include "src/tensor/dtype.h"
+#include "src/tensor/element.h"
 
 namespace sightline {
 namespace {
@@ -17,13 +18,6 @@ constexpr float kRounder = 12582912.0f;
 
 std::int32_t nearest(float value) {
   return std::bit_cast<std::int32_t>(value + kRounder) - std::bit_cast<std::int32_t>(kRounder);
-}
-
-template <class T>
-T load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
 }
 
 template <class T>
@@ -46,7 +40,7 @@ void narrow_row(std::span<const float> row, std::byte* out, Narrow narrow) {
 
 template <class Widen>
 void widen_row(const std::byte* row, std::span<float> out, Widen widen) {
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = widen(load<std::uint16_t>(row + 2 * i));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = widen(load_element<std::uint16_t>(row + 2 * i));
 }
 
 void encode_i8_row(std::span<const float> row, std::byte* out) {
@@ -59,7 +53,7 @@ void encode_i8_row(std::span<const float> row, std::byte* out) {
 }
 
 void decode_i8_row(const std::byte* row, std::span<float> out) {
-  const auto scale = load<float>(row);
+  const auto scale = load_element<float>(row);
   const std::byte* const elements = row + sizeof(float);
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = static_cast<float>(static_cast<std::int8_t>(elements[i])) * scale;
@@ -123,7 +117,8 @@ void encode_q4_row(std::span<const float> row, std::byte* out) {
 
 void decode_q4_row(const std::byte* row, std::span<float> out) {
   for (std::size_t begin = 0; begin < out.size(); begin += kQ4BlockWidth, row += kQ4BlockBytes) {
-    const float scale = f16_to_f32(load<std::uint16_t>(row)), minimum = f16_to_f32(load<std::uint16_t>(row + 2));
+    const float scale = f16_to_f32(load_element<std::uint16_t>(row)),
+                minimum = f16_to_f32(load_element<std::uint16_t>(row + 2));
     const std::size_t count = std::min<std::size_t>(kQ4BlockWidth, out.size() - begin);
     for (std::size_t i = 0; i < count; ++i) {
       const auto pair = std::to_integer<unsigned>(row[4 + i % 16]);
@@ -135,9 +130,7 @@ void decode_q4_row(const std::byte* row, std::span<float> out) {
 
 }  // namespace
 
-bool is_row_type(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || is_packed(dtype);
-}
+bool is_row_type(DType dtype) { return is_float(dtype) || is_packed(dtype); }
 
 std::int64_t first_unencodable(DType dtype, std::span<const float> row) {
   if (!is_packed(dtype)) return -1;
