@@ -1,9 +1,7 @@
-// The example of docs/cache.md, which this compares with the page.
+// The example of docs/cache.md; tests/pages_test.py compares it with the page.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-#include <string>
+#include <string_view>
 
 #include "sightline/error.h"
 #include "src/cache/testing.h"
@@ -80,21 +78,6 @@ void answer(Model& model) {
   for (const SequenceId id : ids) cache.free(id);
 }
 // docs/cache.md]
-
-std::string contents(const std::string& path) {
-  std::ifstream file(std::string(SIGHTLINE_SOURCE_DIR) + "/" + path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-TEST(CacheExample, IsThatOfThePage) {
-  const std::string source = contents("src/cache/example_test.cc"), page = contents("docs/cache.md");
-  const std::string begin_mark = "// [docs/cache.md\n", end_mark = "// docs/cache.md]\n";
-  const std::size_t begin = source.find(begin_mark) + begin_mark.size(), end = source.find(end_mark);
-  ASSERT_LT(begin, end);
-  EXPECT_NE(page.find("```cpp\n" + source.substr(begin, end - begin) + "```\n"), std::string::npos);
-}
 
 TEST(CacheExample, Runs) {
   Model model;

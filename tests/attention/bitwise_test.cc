@@ -10,6 +10,7 @@
 #include "src/cpu/target.h"
 #include "src/tensor/half.h"
 #include "tests/attention/contiguous.h"
+#include "tests/attention/drawn.h"
 #include "tests/attention/formats.h"
 #include "tests/attention/observed.h"
 #include "tests/attention/part.h"
@@ -20,38 +21,12 @@
 namespace sightline::testing {
 namespace {
 
-struct Drawn {
-  RandomProblem random;
-  ObservationRecipe observations;
-
-  explicit Drawn(const ProblemRecipe& recipe) : random(recipe) {
-    std::mt19937_64 numbers(recipe.seed + 1);
-    observations = ObservationRecipe::any(random.problem(), numbers);
-  }
-  Observed run(int threads) const { return {random.problem(), observations, random.make_output(), threads}; }
-};
-
-void expect_same(const std::string& difference) {
-  if (!difference.empty()) RC_FAIL(difference);
-}
-
-// Tries `check` on a share of the cases; those that the library does not support are counted.
-void check_recipes(double share, const std::function<void(const ProblemRecipe&)>& check) {
-  Skips skips;
-  check_property(
-      [&] {
-        const ProblemRecipe recipe = *any_recipe();
-        skips.run(recipe, [&] { check(recipe); });
-      },
-      share);
-}
-
 TEST(AttentionBitwise, OneThreadOrMore) {
   check_recipes(0.25, [](const ProblemRecipe& recipe) {
     const Drawn drawn(recipe);
-    const Observed one = drawn.run(1);
-    expect_same(drawn.run(2).difference(one));
-    expect_same(drawn.run(3).difference(one));
+    const Observed one = drawn.run({1});
+    expect_same(drawn.run({2}).difference(one));
+    expect_same(drawn.run({3}).difference(one));
   });
 }
 
@@ -60,7 +35,7 @@ TEST(AttentionBitwise, PagedOrContiguous) {
     const ProblemRecipe recipe = any.without(Feature::packed).with(Feature::pages);
     const Drawn drawn(recipe);
     const Contiguous contiguous(drawn.random.problem());
-    const Observed paged = drawn.run(2);
+    const Observed paged = drawn.run({2});
     const Observed dense(contiguous.problem(), drawn.observations, drawn.random.make_output(), 2);
     expect_same(paged.difference(dense));
     const auto in_pages = paged.map(drawn.random.problem(), Stage::weights);
@@ -137,7 +112,7 @@ TEST(AttentionBitwise, RowsAloneOrInABatch) {
     if (rows == 0) return;
     const Drawn drawn(recipe);
     const AttentionProblem& problem = drawn.random.problem();
-    const Observed whole = drawn.run(2);
+    const Observed whole = drawn.run({2});
     std::mt19937_64 numbers(recipe.seed);
     for (int n = 0; n < 6; ++n) {
       const auto row = static_cast<std::int64_t>(numbers() % rows), plane = row / recipe.queries;
@@ -192,7 +167,7 @@ void check_steps(const ProblemRecipe& any, std::int64_t longest, bool running) {
   drawn.observations.mass_decay = drawn.observations.running ? 1.0f - static_cast<float>(recipe.seed % 3) / 8 : 1;
   drawn.observations.mass_row_begin = 0;
   drawn.observations.mass_row_end = INT64_MAX;
-  const Observed whole = drawn.run(2);
+  const Observed whole = drawn.run({2});
   std::mt19937_64 numbers(recipe.seed);
   const auto planes = static_cast<std::uint64_t>(recipe.batch * recipe.query_heads());
   check_in_steps(drawn, whole, static_cast<std::int64_t>(numbers() % planes), longest, numbers);
@@ -215,7 +190,7 @@ TEST(AttentionBitwise, WithOrWithoutObservations) {
   check_recipes(0.1, [](const ProblemRecipe& recipe) {
     const Drawn drawn(recipe);
     const AttentionProblem& problem = drawn.random.problem();
-    const Observed all = drawn.run(2);
+    const Observed all = drawn.run({2});
     Strided<float> plain = drawn.random.make_output();
     attention(problem, plain.mutable_view(), {}, {1});
     Observed without = all;
@@ -270,7 +245,7 @@ TEST(AttentionBitwise, ATileIsAPartOfTheMap) {
   check_recipes(0.1, [](const ProblemRecipe& recipe) {
     const Drawn drawn(recipe);
     const AttentionProblem& problem = drawn.random.problem();
-    const Observed pass = drawn.run(1);
+    const Observed pass = drawn.run({1});
     const std::int64_t planes = recipe.batch * recipe.query_heads(), size = recipe.queries * recipe.keys;
     if (planes * size == 0) return;
     std::mt19937_64 numbers(recipe.seed);
@@ -316,11 +291,11 @@ TEST(AttentionBitwise, LongRowsOnAnyThreadsAndTarget) {
           plain.with(Feature::window), plain.with(Feature::alibi).with(Feature::sinks)}) {
       skips.run(recipe, [&] {
         const Drawn drawn(recipe);
-        const Observed first = drawn.run(1);
+        const Observed first = drawn.run({1});
         for (const std::string& target : cpu::available_targets()) {
           cpu::force_target(target);
           for (const int threads : {1, 2, 4})
-            EXPECT_EQ(drawn.run(threads).difference(first), "") << target << " " << threads;
+            EXPECT_EQ(drawn.run({threads}).difference(first), "") << target << " " << threads;
         }
         cpu::force_target("");
       });

@@ -1,8 +1,7 @@
-// Memory that runs out at each allocation in turn, and how often there are allocations at all. The operators below
-// serve the whole test program.
+// Caches whose memory runs out at each allocation in turn, and how often there are allocations at all.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <cmath>
 #include <cstring>
 #include <memory_resource>
 #include <new>
@@ -10,43 +9,7 @@
 #include "sightline/error.h"
 #include "src/cache/testing.h"
 #include "src/tensor/aligned_buffer.h"
-
-namespace {
-
-// Of this thread: how many requests were made, and which one fails (counted from 1; 0: none).
-thread_local std::int64_t requests = 0, failing_request = 0;
-
-void* request(std::size_t size, std::size_t alignment) {
-  constexpr std::size_t kMost = std::size_t{1} << 40;  // beyond it sanitizers end the program, where systems refuse
-  if (++requests == failing_request || size > kMost) return nullptr;
-  return std::aligned_alloc(alignment, (size + alignment) / alignment * alignment);
-}
-void* request_or_throw(std::size_t size, std::size_t alignment) {
-  if (void* data = request(size, alignment)) return data;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-// Not inlined: GCC would take free() here for a mismatch with new.
-[[gnu::noinline]] void* operator new(std::size_t size) { return request_or_throw(size, alignof(std::max_align_t)); }
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  return request_or_throw(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return request(size, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  return request(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, const std::nothrow_t&) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, std::align_val_t, const std::nothrow_t&) noexcept {
-  std::free(data);
-}
+#include "tests/attention/failing_memory.h"
 
 namespace sightline::testing {
 namespace {
@@ -61,35 +24,6 @@ KvCacheOptions options_of(DType dtype) {
   options.max_sequences = 3;
   options.window = 32;
   return options;
-}
-
-// How many requests a call makes.
-template <class Call>
-std::int64_t requests_of(const Call& call) {
-  const std::int64_t before = requests;
-  call();
-  return requests - before;
-}
-
-// Calls it with each of its requests failing in turn, after which it must have thrown OutOfMemory; `check` follows.
-template <class Call, class Check>
-std::int64_t fail_each_request(const Call& call, const Check& check) {
-  for (std::int64_t n = 1;; ++n) {
-    failing_request = requests + n;
-    bool succeeded = false, documented = false;
-    try {
-      call();
-      succeeded = true;
-    } catch (const OutOfMemory&) {
-      documented = true;
-    } catch (...) {
-    }
-    const bool reached = requests >= failing_request;
-    failing_request = 0;
-    if (!reached) return n - 1;  // every request was tried
-    EXPECT_TRUE(documented && !succeeded) << "request " << n;
-    check();
-  }
 }
 
 // Everything that a caller can know of a cache.
@@ -215,9 +149,9 @@ TEST(CacheMemory, AViewThatFindsNoneLeavesTheCacheAsItWas) {
   KvView view;
   scene.cache.view(scene.ids, view);
   const std::vector<SequenceId> more(100, scene.ids[0]);
-  failing_request = requests + 1;
+  fail_request(1);
   EXPECT_THROW(scene.cache.view(more, view), OutOfMemory);
-  failing_request = 0;
+  fail_request(0);
   AttentionProblem problem;
   EXPECT_THROW(scene.cache.bind(view, 0, problem), BadArgument) << "a view that failed was taken";
 }
@@ -233,9 +167,9 @@ TEST(CacheMemory, RefusedCallsLeaveTheCacheAsItWas) {
     const auto before = contents(scene.cache, scene.ids);
     const auto unchanged_by = [&](const auto& call) {
       for (std::int64_t n = 0; n < 12; ++n) {
-        failing_request = n == 0 ? 0 : requests + n;
+        fail_request(n);
         EXPECT_ANY_THROW(call());
-        failing_request = 0;
+        fail_request(0);
         EXPECT_TRUE(contents(scene.cache, scene.ids) == before) << dtype_name(dtype);
       }
     };

@@ -7,6 +7,7 @@
 
 #include "sightline/error.h"
 #include "sightline/kv_cache.h"
+#include "tests/attention/drawn.h"
 #include "tests/attention/executors.h"
 #include "tests/attention/failing_memory.h"
 #include "tests/attention/passes.h"
@@ -36,16 +37,6 @@ struct Prepared {
   }
   void run(const AttentionOptions& options) { attention(random.problem(), got.out.mutable_view(), see, options); }
 };
-
-void check_recipes(double share, const std::function<void(const ProblemRecipe&)>& check) {
-  Skips skips;
-  check_property(
-      [&] {
-        const ProblemRecipe recipe = *any_recipe();
-        skips.run(recipe, [&] { check(recipe); });
-      },
-      share);
-}
 
 TEST(ExecutionMemory, ACallWithAWorkspaceRequestsNone) {
   check_recipes(0.1, [](const ProblemRecipe& recipe) {

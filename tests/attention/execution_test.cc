@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sightline/error.h"
+#include "tests/attention/drawn.h"
 #include "tests/attention/executors.h"
 #include "tests/attention/observed.h"
 #include "tests/attention/random_problem.h"
@@ -19,23 +20,6 @@
 
 namespace sightline::testing {
 namespace {
-
-struct Drawn {
-  RandomProblem random;
-  ObservationRecipe observations;
-
-  explicit Drawn(const ProblemRecipe& recipe) : random(recipe) {
-    std::mt19937_64 numbers(recipe.seed + 1);
-    observations = ObservationRecipe::any(random.problem(), numbers);
-  }
-  const AttentionProblem& problem() const { return random.problem(); }
-  Observed blank() const { return {problem(), observations, random.make_output()}; }
-  Observed run(const AttentionOptions& options) const {
-    Observed got = blank();
-    attention(problem(), got.out.mutable_view(), got.request(observations), options);
-    return got;
-  }
-};
 
 ProblemRecipe recipe_of(std::int64_t queries, std::int64_t keys) {
   ProblemRecipe recipe;

@@ -54,6 +54,8 @@ std::int64_t requests_of(const std::function<void()>& call) {
   return requests - before;
 }
 
+void fail_request(std::int64_t n) { failing_request = n == 0 ? 0 : requests + n; }
+
 std::int64_t fail_each_request(const std::function<void()>& call, const std::function<void()>& check) {
   for (std::int64_t n = 1;; ++n) {
     const std::int64_t failing = requests + n;

@@ -13,6 +13,9 @@ std::int64_t requests_of(const std::function<void()>& call);
 /// Returns how many requests were tried.
 std::int64_t fail_each_request(const std::function<void()>& call, const std::function<void()>& check);
 
+/// Lets the n-th request from now on fail; 0: none.
+void fail_request(std::int64_t n);
+
 }  // namespace sightline::testing
 
 #endif  // SIGHTLINE_TESTS_ATTENTION_FAILING_MEMORY_H_

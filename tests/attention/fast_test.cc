@@ -14,6 +14,7 @@
 #include "src/attention/reference.h"
 #include "src/cpu/target.h"
 #include "tests/attention/contiguous.h"
+#include "tests/attention/drawn.h"
 #include "tests/attention/emulated_tiles.h"
 #include "tests/attention/observed.h"
 #include "tests/attention/part.h"
@@ -42,16 +43,6 @@ INSTANTIATE_TEST_SUITE_P(, Fast, ::testing::Values(Unit::avx512, Unit::amx, Unit
   return unit.param == Unit::avx512 ? "avx512_bf16" : unit.param == Unit::amx ? "amx_bf16" : "emulated_amx";
 });
 
-struct Drawn {
-  RandomProblem random;
-  ObservationRecipe observations;
-
-  explicit Drawn(const ProblemRecipe& recipe) : random(recipe) {
-    std::mt19937_64 numbers(recipe.seed + 1);
-    observations = ObservationRecipe::any(random.problem(), numbers);
-  }
-};
-
 Observed run(const AttentionProblem& problem, const ObservationRecipe& observations, Strided<float> out, int threads,
              Precision precision = Precision::fast) {
   Observed got(problem, observations, std::move(out));
@@ -64,20 +55,6 @@ Observed run(const AttentionProblem& problem, const ObservationRecipe& observati
 
 Observed run(const Drawn& drawn, int threads, Precision precision = Precision::fast) {
   return run(drawn.random.problem(), drawn.observations, drawn.random.make_output(), threads, precision);
-}
-
-void expect_same(const std::string& difference) {
-  if (!difference.empty()) RC_FAIL(difference);
-}
-
-void check_recipes(double share, const std::function<void(const ProblemRecipe&)>& check) {
-  Skips skips;
-  check_property(
-      [&] {
-        const ProblemRecipe recipe = *any_recipe();
-        skips.run(recipe, [&] { check(recipe); });
-      },
-      share);
 }
 
 // Half a unit in the last place of a bf16, which has 8 bits, relative.
