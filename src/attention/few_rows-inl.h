@@ -13,8 +13,8 @@
 #include <algorithm>
 
 #include "src/attention/head_problem.h"
-#include "src/attention/rows-inl.h"
-#include "src/attention/transpose-inl.h"
+#include "src/attention/row_elements-inl.h"
+#include "src/attention/tile_workspace.h"
 #include "src/cpu/simd-inl.h"
 #include "src/observe/tile_block.h"
 
@@ -42,100 +42,229 @@ HWY_INLINE void by_rows(int rows, const Use& use) {
   if (r < rows) use(std::integral_constant<int, 1>(), r);
 }
 
-// Fetches rows line by line in the order in which they lie in memory; the columns of 16 rows at once are no stream that
-// the machine would see by itself. Column by column they came at two thirds of the rate.
-class LineFetcher {
- public:
-  LineFetcher(const float* const* rows, std::int64_t width) : row_(rows), lines_(static_cast<int>((width + 15) / 16)) {}
+// Rows of a block whose pointers stand in a row already, kTurnedAhead more of them than the block has.
+struct PointedRows {
+  const float* const* rows;
 
-  HWY_INLINE void fetch(int count) {
-    for (int i = 0; i < count; ++i) {
-      fetch_ahead(*row_ + 16 * line_);
-      if (++line_ < lines_) continue;
-      line_ = 0;
-      ++row_;
-    }
+  const float* const* at(int slot, int, const float**) const { return rows + slot; }
+};
+
+// Rows as they lie from key `first` on. Pointers are made for as many as are at work: where the rows come from memory
+// and fill every miss buffer, a pointer that has left the first-level cache waits as long as they do.
+struct SourceRows {
+  const RowSource& source;
+  std::int64_t rows, first;
+  const float* zeros;  // the row of slots without a key
+
+  // Pointers of `count` rows from `slot` on, in `buffer`.
+  HWY_INLINE const float* const* at(int slot, int count, const float** buffer) const {
+    const std::int64_t index = first + slot;
+    const auto begin = static_cast<int>(std::clamp<std::int64_t>(-index, 0, count));
+    const auto end = static_cast<int>(std::clamp<std::int64_t>(rows - index, begin, count));
+    std::fill_n(buffer, begin, zeros);
+    RowPointers::point(source, index + begin, buffer + begin, end - begin);
+    std::fill_n(buffer + end, count - end, zeros);
+    return buffer;
+  }
+};
+
+// Reads the lines of the next keys while those before them are scored. The columns of 16 rows at once are no stream
+// that the machine would see by itself, and prefetches alone fill its few miss buffers and are dropped: loads in the
+// order of memory, spread over the arithmetic, come at the rate of a plain sum. Its own prefetching ends with each page
+// of memory; the first lines of the page after are asked for.
+class KeyLines {
+ public:
+  // rows: `count` row pointers. spare: 1 KiB that is read instead where the rows do not lie one after the other.
+  HWY_INLINE KeyLines(const float* const* rows, int count, std::int64_t row_bytes, const float* spare)
+      : rows_(rows), row_lines_((row_bytes + kLine - 1) / kLine) {
+    dense_ = bytes_of(rows[count - 1]) - bytes_of(rows[0]) == (count - 1) * row_bytes;
+    now_ = dense_ ? bytes_of(rows[0]) : bytes_of(spare);
+    end_ = dense_ ? now_ + count * row_bytes : now_;
+  }
+
+  // kLines lines from here on.
+  template <int kLines>
+  HWY_INLINE void prepare() {
+    if (!dense_) return fetch_scattered(rows_, row_lines_, line_ += kLines, kLines);
+    if (reinterpret_cast<std::uintptr_t>(now_) % kPage >= kLines * kLine) return;
+    for (int line = 0; line < kPageLines; ++line) fetch_ahead(now_ + kPage + line * kLine);
+  }
+  // Loads to a vector register: those of a byte to a general one were slower by a third.
+  HWY_INLINE void read(int line) const {
+    using Unaligned __attribute__((aligned(1), may_alias)) = float;
+    (void)*reinterpret_cast<const volatile Unaligned*>(now_ + line * kLine);
+  }
+  // The address is ready long before it is used: what comes late is late for memory too.
+  template <int kLines>
+  HWY_INLINE void advance() {
+    const std::byte* next = now_ + kLines * kLine;
+    now_ = end_ - next >= kLines * kLine ? next : now_;
   }
 
  private:
-  const float* const* row_;
-  int line_ = 0, lines_;
-};
-
-// keys: row pointers of the block's slots, and RowPointers::kAhead more that are fetched. queries: [rows, width].
-// scores: [kBlockKeys, kChains], of which the first `rows` lanes are written.
-inline void score_few_rows(const float* const* keys, const float* queries, std::int64_t width, int rows, float scale,
-                           float* HWY_RESTRICT scores) {
-  alignas(64) float sums[kChains * kBlockKeys];  // [rows, kBlockKeys]
-  std::fill_n(sums, rows * kBlockKeys, 0.0f);
-  LineFetcher ahead(keys + RowPointers::kAhead, width);
-  for (int group = 0; group < kBlockKeys; group += kTurned) {
-    for (std::int64_t column = 0; column < width; column += kTurned) {
-      ahead.fetch(kTurned * kTurned / 16);
-      F key[kTurned];
-      transpose_rows(keys + group, column, key);
-      for (int r = 0; r < rows; ++r) {
-        float* at = sums + r * kBlockKeys + group;
-        const float* query = queries + r * width + column;
-        F sum = load(at);
-        for (int c = 0; c < kTurned; ++c) sum = fma(key[c], splat(query[c]), sum);
-        store(sum, at);
-      }
+  static HWY_NOINLINE void fetch_scattered(const float* const* rows, std::int64_t row_lines, std::int64_t end,
+                                           int lines) {
+    for (std::int64_t line = end - lines; line < end; ++line) {
+      fetch_ahead(rows[line / row_lines] + line % row_lines * (kLine / 4));
     }
   }
-  for (int r = 0; r < rows; ++r) {
-    for (int slot = 0; slot < kBlockKeys; ++slot) scores[slot * kChains + r] = sums[r * kBlockKeys + slot] * scale;
+
+  static constexpr int kLine = 64, kPage = 4096, kPageLines = 8;
+  const float* const* rows_;
+  std::int64_t row_lines_, line_ = 0;
+  bool dense_;
+  const std::byte *now_, *end_;
+};
+
+// sums[r] += the columns' products with kRows queries, which lie `width` apart as the sums lie kBlockKeys.
+template <int kRows, int kReads, int kColumns>
+HWY_INLINE void add_products(const F (&key)[kColumns], const float* HWY_RESTRICT queries, std::int64_t width,
+                             float* HWY_RESTRICT sums, const KeyLines& ahead) {
+  F sum[kRows];
+  for (int r = 0; r < kRows; ++r) sum[r] = load(sums + r * kBlockKeys);
+#pragma GCC unroll 16
+  for (int c = 0; c < kColumns; ++c) {
+    if (c < kReads) ahead.read(c);
+    for (int r = 0; r < kRows; ++r) sum[r] = fma(key[c], splat(queries[r * width + c]), sum[r]);
+  }
+  for (int r = 0; r < kRows; ++r) store(sum[r], sums + r * kBlockKeys);
+}
+
+// keys: row pointers of Elements::kKeys slots. queries: [rows, width]. sums: [rows, kBlockKeys], unscaled. kRows: 0 if
+// known at run time alone.
+template <class Elements, int kRows>
+HWY_INLINE void score_few_keys(const float* const* keys, const float* queries, std::int64_t width, int rows,
+                               KeyLines& ahead, float* HWY_RESTRICT sums) {
+  constexpr int kColumns = Elements::kColumns, kReads = Elements::kLines;
+  for (std::int64_t column = 0; column < width; column += kColumns) {
+    for (int group = 0; group < Elements::kKeys; group += kTurned) {
+      ahead.template prepare<kReads>();
+      F key[kColumns];
+      Elements::turn(keys + group, column, key);
+      if constexpr (kRows > 0) {
+        add_products<kRows, kReads>(key, queries + column, width, sums + group, ahead);
+      } else {
+        for (int line = 0; line < kReads; ++line) ahead.read(line);
+        by_rows(rows, [&](auto count, int r) SIGHTLINE_LAMBDA {
+          add_products<count(), 0>(key, queries + r * width + column, width, sums + r * kBlockKeys + group, ahead);
+        });
+      }
+      ahead.template advance<kReads>();
+    }
   }
 }
 
+// The keys of a block.
+template <class Elements, int kRows, class Rows>
+void score_few_rows(const Rows& keys, const float* queries, std::int64_t width, int rows, std::int64_t bytes,
+                    float* HWY_RESTRICT sums) {
+  constexpr int kKeys = Elements::kKeys;
+  const float* pointers[2][kKeys];
+  std::fill_n(sums, rows * kBlockKeys, 0.0f);
+  const float* const* at_work = keys.at(0, kKeys, pointers[0]);
+  for (int slot = 0; slot < kBlockKeys; slot += kKeys) {
+    const float* const* next = keys.at(slot + kKeys, kKeys, pointers[slot / kKeys % 2 == 0]);
+    KeyLines ahead(next, kKeys, bytes, sums);
+    score_few_keys<Elements, kRows>(at_work, queries, width, rows, ahead, sums + slot);
+    at_work = next;
+  }
+}
+
+// A loop of its own for the usual numbers of rows: what a step costs bounds how many lines are on their way at a time.
+template <class Elements, class Rows>
+HWY_INLINE void score_few_rows(const Rows& keys, const float* queries, std::int64_t width, int rows, std::int64_t bytes,
+                               float* HWY_RESTRICT sums) {
+  switch (rows) {
+    case 1:
+      return score_few_rows<Elements, 1>(keys, queries, width, rows, bytes, sums);
+    case 2:
+      return score_few_rows<Elements, 2>(keys, queries, width, rows, bytes, sums);
+    case 4:
+      return score_few_rows<Elements, 4>(keys, queries, width, rows, bytes, sums);
+    default:
+      return score_few_rows<Elements, 0>(keys, queries, width, rows, bytes, sums);
+  }
+}
+
+// What the values of a block are mixed into.
+struct FewMix {
+  std::int64_t columns;
+  int begin, end;        // slots
+  const float* weights;  // [kBlockKeys, kChains]
+  const float* rescale;  // [rows]
+  int rows;
+  float* out;   // [rows, columns]
+  float* sums;  // as many, to use
+};
+
+inline constexpr int kMixedSlots = 16;   // at a time
 inline constexpr int kValuesAhead = 16;  // rows; they are read in order, and a stream needs less
 
-// Columns [column, column + kVectors * kLanes) of kRows rows. weights: [kBlockKeys, kChains]; out: [rows, columns].
-template <int kRows, int kVectors>
-HWY_INLINE void mix_few_columns(const float* const* HWY_RESTRICT values, std::int64_t column, std::int64_t columns,
-                                int begin, int end, const float* HWY_RESTRICT weights,
-                                const float* HWY_RESTRICT rescale, float* HWY_RESTRICT out) {
+// Slots [begin, end) of columns [column, column + kVectors * kLanes) of rows [row, row + kRows). values: row pointers
+// of the slots from `begin` on.
+template <class Elements, int kRows, int kVectors>
+HWY_INLINE void mix_few_columns(const FewMix& mix, const float* const* values, int begin, int end, std::int64_t column,
+                                int row) {
   F sum[kRows][kVectors];
-  for (auto& row : sum) {
-    for (F& value : row) value = hn::Zero(kF32);
+  float* sums = mix.sums + row * mix.columns + column;
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      sum[r][v] = begin == mix.begin ? hn::Zero(kF32) : load(sums + r * mix.columns + v * kTurned);
+    }
   }
   for (int slot = begin; slot < end; ++slot) {
+    const float* row_of_slot = values[slot - begin];
     F value[kVectors];
-    for (int v = 0; v < kVectors; ++v) {
-      value[v] = load(values[slot] + column + v * kTurned);
-      fetch_ahead(values[slot + kValuesAhead] + column + v * kTurned);
-    }
+    for (int v = 0; v < kVectors; ++v) value[v] = Elements::values(row_of_slot, column, v);
+    const std::byte* ahead = bytes_of(values[slot - begin + kValuesAhead]) + column * Elements::kBits / 8;
+    constexpr int kLines = (kVectors * kTurned * Elements::kBits + 511) / 512;
+    for (int line = 0; line < kLines; ++line) fetch_ahead(ahead + 64 * line);
     for (int r = 0; r < kRows; ++r) {
-      const F weight = splat(weights[slot * kChains + r]);
+      const F weight = splat(mix.weights[slot * kChains + row + r]);
       for (int v = 0; v < kVectors; ++v) sum[r][v] = fma(value[v], weight, sum[r][v]);
     }
   }
+  float* out = mix.out + row * mix.columns + column;
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      float* at = out + r * columns + column + v * kTurned;
-      store(fma(load(at), splat(rescale[r]), sum[r][v]), at);
+      const std::int64_t at = r * mix.columns + v * kTurned;
+      if (end < mix.end) {
+        store(sum[r][v], sums + at);
+      } else {
+        store(fma(load(out + at), splat(mix.rescale[row + r]), sum[r][v]), out + at);
+      }
     }
   }
 }
 
-template <int kRows, int kVectors>
-HWY_INLINE void mix_few_from(std::int64_t column, const float* const* values, std::int64_t columns, int begin, int end,
-                             const float* weights, const float* rescale, float* out) {
-  for (; column + kVectors * kTurned <= columns; column += kVectors * kTurned) {
-    mix_few_columns<kRows, kVectors>(values, column, columns, begin, end, weights, rescale, out);
+template <class Elements, int kRows, int kVectors>
+HWY_INLINE void mix_few_from(const FewMix& mix, const float* const* values, int begin, int end, std::int64_t column,
+                             int row) {
+  for (; column + kVectors * kTurned <= mix.columns; column += kVectors * kTurned) {
+    mix_few_columns<Elements, kRows, kVectors>(mix, values, begin, end, column, row);
   }
-  if constexpr (kVectors > 1) {
-    mix_few_from<kRows, kVectors / 2>(column, values, columns, begin, end, weights, rescale, out);
-  }
+  if constexpr (kVectors > 1) mix_few_from<Elements, kRows, kVectors / 2>(mix, values, begin, end, column, row);
 }
 
-// As mix_block(), for out of [rows, columns].
-inline void mix_few_rows(const float* const* values, std::int64_t columns, int begin, int end, const float* weights,
-                         const float* rescale, int rows, float* out) {
-  by_rows(rows, [&](auto count, int r) SIGHTLINE_LAMBDA {
-    constexpr int kVectors = count() == 4 ? 4 : 8;
-    mix_few_from<count(), kVectors>(0, values, columns, begin, end, weights + r, rescale + r, out + r * columns);
-  });
+// As mix_block(), for out of [rows, columns]. Whole value rows are read in their order, and some of them by all rows of
+// weights, so that all but the first find them in the first-level cache.
+template <class Elements, class Rows>
+HWY_INLINE void mix_few_rows(const Rows& values, const FewMix& mix) {
+  const float* pointers[kMixedSlots + kValuesAhead];
+  for (int begin = mix.begin; begin < mix.end; begin += kMixedSlots) {
+    const int end = std::min(begin + kMixedSlots, mix.end);
+    const float* const* at_work = values.at(begin, kMixedSlots + kValuesAhead, pointers);
+    by_rows(mix.rows, [&](auto count, int r) SIGHTLINE_LAMBDA {
+      if constexpr (count() < 4) {
+        mix_few_from<Elements, count(), 8>(mix, at_work, begin, end, 0, r);
+      } else if (mix.columns <= 4 * kTurned) {
+        mix_few_from<Elements, 4, 4>(mix, at_work, begin, end, 0, r);
+      } else {
+        mix_few_from<Elements, 2, 8>(mix, at_work, begin, end, 0, r);
+        mix_few_from<Elements, 2, 8>(mix, at_work, begin, end, 0, r + 2);
+      }
+    });
+  }
 }
 
 // As mix_block_selectively().

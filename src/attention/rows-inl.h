@@ -136,7 +136,6 @@ class RowPointers {
   }
   const float* const* data() const { return rows_; }
 
- private:
   // Rows [first, first + count). A division a page, not one a row.
   static void point(const RowSource& source, std::int64_t first, const float** to, int count) {
     for (int i = 0; i < count;) {
@@ -147,6 +146,7 @@ class RowPointers {
     }
   }
 
+ private:
   const float* rows_[kBlockKeys + kAhead];
 };
 

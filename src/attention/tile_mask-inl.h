@@ -65,6 +65,13 @@ class TileMask {
     return sees;
   }
 
+  // Whether every row is known to see all of the block, by position alone. Any block may be asked about.
+  bool shows_whole(const TileBlock& block) const {
+    const std::int64_t begin = block.first_key + block.begin, end = block.first_key + block.end;
+    const bool whole = block.begin == 0 && block.end == kBlockKeys && all_.begin <= begin && all_.end >= end;
+    return whole && !head_.additive() && head_.mask_function == nullptr;
+  }
+
   // Sets hidden scores to -inf and takes the largest score of each lane. scores: [kBlockKeys, lanes].
   void apply(const TileBlock& block, float* scores, float* block_max) const {
     if (function_) {

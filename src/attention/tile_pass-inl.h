@@ -195,7 +195,8 @@ class TilePass {
     const Sees sees = scores_.prepare(block);
     if (sees == Sees::nothing) return;
     scores_.compute(block, sees, Stage::biased);
-    if ((sight_.out && head_.fast == nullptr) || sight_.measures_values()) read_values(block);
+    direct_ = mixes_directly(sees);
+    if ((sight_.out && head_.fast == nullptr && !direct_) || sight_.measures_values()) read_values(block);
     block.scores = work_.scores.data();
     // Scores become weights in place: who needs scores comes first.
     observe_scores(block);
@@ -210,6 +211,16 @@ class TilePass {
   void read_values(const TileBlock& block) {
     values_.set(head_.v, head_.value_width, head_.keys, block, work_.zeros.data(), work_.widened_values.data());
     if (sight_.measures_values()) value_lengths(values_.data(), head_.value_width, block, lengths_);
+  }
+
+  // Whether values are mixed as they lie. Where some are hidden or dropped they are looked at first.
+  bool mixes_directly([[maybe_unused]] Sees sees) const {
+#if HWY_TARGET != HWY_SCALAR
+    return sees == Sees::all && !head_.keep && head_.fast == nullptr && scores_.few() &&
+           has_elements(head_.v, head_.value_width);
+#else
+    return false;
+#endif
   }
 
   void observe_scores(const TileBlock& block) {
@@ -283,20 +294,36 @@ class TilePass {
       weights = work_.kept.data();
     }
     if (head_.fast != nullptr) return mix_fast(block, weights, sees);
+    if (direct_) return mix_directly(block);
     const bool selective =
         (sees == Sees::part || head_.keep) && !all_finite(values_.data(), head_.value_width, block.begin, block.end);
     if (selective) return mix_selectively(block, weights, sees);
     const float* rescale = block_result().rescale;
 #if HWY_TARGET != HWY_SCALAR
     if (scores_.few()) {
-      return mix_few_rows(values_.data(), head_.value_width, block.begin, block.end, weights, rescale, tile_.live_end,
-                          work_.out.data());
+      return mix_few_rows<RowElements<DType::f32>>(PointedRows{values_.data()}, few_mix(block, weights));
     }
 #endif
     with_vectors(lanes_, [&](auto vectors) HWY_ATTR {
       mix_block<vectors()>(values_.data(), head_.value_width, block.begin, block.end, weights, rescale, lanes_,
                            work_.out.data());
     });
+  }
+
+#if HWY_TARGET != HWY_SCALAR
+  FewMix few_mix(const TileBlock& block, const float* weights) {
+    return {head_.value_width,      block.begin,    block.end,        weights,
+            block_result().rescale, tile_.live_end, work_.out.data(), work_.value_rows.data()};
+  }
+#endif
+
+  void mix_directly([[maybe_unused]] const TileBlock& block) {
+#if HWY_TARGET != HWY_SCALAR
+    const SourceRows values{head_.v, head_.keys, block.first_key, work_.zeros.data()};
+    with_elements(head_.v.dtype, [&](auto elements) HWY_ATTR {
+      mix_few_rows<decltype(elements)>(values, few_mix(block, block.weights));
+    });
+#endif
   }
 
   // [kBlockKeys, lanes], 0 where a weight is mixed.
@@ -374,6 +401,7 @@ class TilePass {
   TileScores scores_;
   const LanePositions positions_;
   const Streams mine_;
+  bool direct_ = false;  // of the block
   RowPointers values_;
   Bf16Rows rounded_values_;
   alignas(64) float lengths_[kBlockKeys];  // of the block's values

@@ -114,17 +114,54 @@ class TileScores {
                         {widened, work_.rounded_keys.data()}, few_);
       return score_fast(head_, tile_, block, few_, rounded_keys_, work_, block_max);
     }
-    keys_.set(head_.k, head_.width, head_.keys, block, work_.zeros.data(), widened);
 #if HWY_TARGET != HWY_SCALAR
-    if (few_) {
-      return score_few_rows(keys_.data(), work_.queries.data(), head_.width, tile_.live_end, head_.scale, scores);
-    }
+    if (few_) return few_scores(block, scores);
 #endif
+    keys_.set(head_.k, head_.width, head_.keys, block, work_.zeros.data(), widened);
     with_vectors(tile_.lanes, [&](auto vectors) HWY_ATTR {
       score_block<vectors()>(keys_.data(), work_.queries.data(), head_.width, tile_.lanes, head_.scale, block.begin,
                              block.end, scores, block_max);
     });
   }
+
+#if HWY_TARGET != HWY_SCALAR
+  // [kBlockKeys, kChains], of which the first live lanes are written.
+  void few_scores(const TileBlock& block, float* scores) {
+    const int rows = tile_.live_end;
+    const std::int64_t index = (block.first_key - run_begin_) / kBlockKeys;
+    if (block.first_key < run_begin_ || index >= run_count_) score_run(block);
+    const float* sums = work_.run_sums.data() + (block.first_key - run_begin_) * rows;
+    for (int r = 0; r < rows; ++r) {
+      for (int slot = 0; slot < kBlockKeys; ++slot) {
+        scores[slot * kChains + r] = sums[r * kBlockKeys + slot] * head_.scale;
+      }
+    }
+  }
+
+  // Sums of products of the block, and of those after it that are sure to be asked for; [blocks, rows, kBlockKeys].
+  void score_run(const TileBlock& first) {
+    run_begin_ = first.first_key;
+    run_count_ = 1;
+    const std::int64_t number = first.position / kBlockKeys,
+                       end = std::min(number / kRunBlocks * kRunBlocks + kRunBlocks, blocks().end);
+    if (!has_elements(head_.k, head_.width)) {
+      keys_.set(head_.k, head_.width, head_.keys, first, work_.zeros.data(), work_.widened_keys.data());
+      return score_few_rows<RowElements<DType::f32>>(
+          PointedRows{keys_.data()}, work_.queries.data(), head_.width, tile_.live_end,
+          head_.width * static_cast<std::int64_t>(sizeof(float)), work_.run_sums.data());
+    }
+    while (number + run_count_ < end && mask_.shows_whole(block_at(head_, number + run_count_))) ++run_count_;
+    with_elements(head_.k.dtype, [&](auto elements) HWY_ATTR {
+      using Elements = decltype(elements);
+      const auto bytes = static_cast<std::int64_t>(row_bytes(head_.k.dtype, head_.width));
+      for (std::int64_t i = 0; i < run_count_; ++i) {
+        score_few_rows<Elements>(SourceRows{head_.k, head_.keys, run_begin_ + i * kBlockKeys, work_.zeros.data()},
+                                 work_.queries.data(), head_.width, tile_.live_end, bytes,
+                                 work_.run_sums.data() + i * tile_.live_end * kBlockKeys);
+      }
+    });
+  }
+#endif
 
   // The largest score of each lane of a whole block.
   void take_maxima(const float* scores, float* block_max) const {
@@ -145,6 +182,9 @@ class TileScores {
   const ScoreTerms terms_;
   RowPointers keys_;
   Bf16Rows rounded_keys_;
+#if HWY_TARGET != HWY_SCALAR
+  std::int64_t run_begin_ = 0, run_count_ = 0;  // key, blocks
+#endif
 };
 
 }  // namespace HWY_NAMESPACE

@@ -78,6 +78,7 @@ TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight,
   const bool measures = sight.measures_values();
   queries = rows(problem.width);
   scores = rows(kBlockKeys);
+  run_sums = row_of(kRunBlocks * kChains * kBlockKeys, memory);
   bias = rows(problem.bias ? kBlockKeys : 0);
   kept = rows(problem.keep ? kBlockKeys : 0);
   measured = rows(measures ? kBlockKeys : 0);

@@ -16,6 +16,41 @@ namespace HWY_NAMESPACE {
 // Numbers of a vector, and so of rows and columns that are turned over at once.
 inline constexpr int kTurned = static_cast<int>(kLanes);
 
+#if HWY_TARGET != HWY_SCALAR
+// Four 32-bit units of kTurned rows from byte `at` on, turned over: to[c] holds unit c of every row. Each vector is
+// gathered from pieces of every fourth row, which leaves only shuffles within 128 bits.
+HWY_INLINE void transpose_four(const float* const* HWY_RESTRICT rows, std::ptrdiff_t at, F (&to)[4]) {
+  const hn::RepartitionToWide<DF> wide;
+  const auto piece = [&](int row) SIGHTLINE_LAMBDA {
+    return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(rows[row]) + at);
+  };
+#if HWY_TARGET == HWY_AVX3
+  const auto gather = [&](int first) SIGHTLINE_LAMBDA {
+    __m512 pieces = _mm512_castps128_ps512(_mm_loadu_ps(piece(first)));
+    pieces = _mm512_insertf32x4(pieces, _mm_loadu_ps(piece(first + 4)), 1);
+    pieces = _mm512_insertf32x4(pieces, _mm_loadu_ps(piece(first + 8)), 2);
+    return F{_mm512_insertf32x4(pieces, _mm_loadu_ps(piece(first + 12)), 3)};
+  };
+#else
+  static_assert(kTurned <= 8);
+  const auto gather = [&](int first) SIGHTLINE_LAMBDA {
+    const F low = hn::LoadDup128(kF32, piece(first));
+    return kTurned == 4 ? low
+                        : hn::IfThenElse(hn::FirstN(kF32, 4), low, hn::LoadDup128(kF32, piece(first + kTurned - 4)));
+  };
+#endif
+  const F a = gather(0), b = gather(1), c = gather(2), d = gather(3);
+  const auto low_ab = hn::BitCast(wide, hn::InterleaveLower(kF32, a, b));
+  const auto low_cd = hn::BitCast(wide, hn::InterleaveLower(kF32, c, d));
+  const auto high_ab = hn::BitCast(wide, hn::InterleaveUpper(kF32, a, b));
+  const auto high_cd = hn::BitCast(wide, hn::InterleaveUpper(kF32, c, d));
+  to[0] = hn::BitCast(kF32, hn::InterleaveLower(wide, low_ab, low_cd));
+  to[1] = hn::BitCast(kF32, hn::InterleaveUpper(wide, low_ab, low_cd));
+  to[2] = hn::BitCast(kF32, hn::InterleaveLower(wide, high_ab, high_cd));
+  to[3] = hn::BitCast(kF32, hn::InterleaveUpper(wide, high_ab, high_cd));
+}
+#endif
+
 // Columns [column, column + kTurned) of kTurned rows, turned over: to[c] holds column c of every row.
 #if HWY_TARGET == HWY_SCALAR
 HWY_INLINE void transpose_rows(const float* const* HWY_RESTRICT rows, std::int64_t column, F (&to)[kTurned]) {
@@ -54,26 +89,11 @@ HWY_INLINE void transpose_rows(const float* const* HWY_RESTRICT rows, std::int64
   }
 }
 #else
-// Each vector is gathered from four-column pieces of every fourth row, which leaves only shuffles within 128 bits.
 HWY_INLINE void transpose_rows(const float* const* HWY_RESTRICT rows, std::int64_t column, F (&to)[kTurned]) {
-  const hn::RepartitionToWide<DF> wide;
-  const auto gather = [&](int first, std::int64_t at) SIGHTLINE_LAMBDA {
-    F piece = hn::LoadDup128(kF32, rows[first] + at);
-    for (int block = 1; block < kTurned / 4; ++block) {
-      piece = hn::IfThenElse(hn::FirstN(kF32, 4 * block), piece, hn::LoadDup128(kF32, rows[first + 4 * block] + at));
-    }
-    return piece;
-  };
   for (int c = 0; c < kTurned; c += 4) {
-    const F a = gather(0, column + c), b = gather(1, column + c), e = gather(2, column + c), f = gather(3, column + c);
-    const auto low_ab = hn::BitCast(wide, hn::InterleaveLower(kF32, a, b));
-    const auto low_ef = hn::BitCast(wide, hn::InterleaveLower(kF32, e, f));
-    const auto high_ab = hn::BitCast(wide, hn::InterleaveUpper(kF32, a, b));
-    const auto high_ef = hn::BitCast(wide, hn::InterleaveUpper(kF32, e, f));
-    to[c] = hn::BitCast(kF32, hn::InterleaveLower(wide, low_ab, low_ef));
-    to[c + 1] = hn::BitCast(kF32, hn::InterleaveUpper(wide, low_ab, low_ef));
-    to[c + 2] = hn::BitCast(kF32, hn::InterleaveLower(wide, high_ab, high_ef));
-    to[c + 3] = hn::BitCast(kF32, hn::InterleaveUpper(wide, high_ab, high_ef));
+    F four[4];
+    transpose_four(rows, (column + c) * static_cast<std::int64_t>(sizeof(float)), four);
+    for (int i = 0; i < 4; ++i) to[c + i] = four[i];
   }
 }
 #endif
