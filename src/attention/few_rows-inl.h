@@ -136,11 +136,12 @@ template <class Elements, int kRows>
 HWY_INLINE void score_few_keys(const float* const* keys, const float* queries, std::int64_t width, int rows,
                                KeyLines& ahead, float* HWY_RESTRICT sums) {
   constexpr int kColumns = Elements::kColumns, kReads = Elements::kLines;
+  typename Elements::Common common[Elements::kKeys / kTurned];
   for (std::int64_t column = 0; column < width; column += kColumns) {
     for (int group = 0; group < Elements::kKeys; group += kTurned) {
       ahead.template prepare<kReads>();
       F key[kColumns];
-      Elements::turn(keys + group, column, key);
+      Elements::turn(keys + group, column, common[group / kTurned], key);
       if constexpr (kRows > 0) {
         add_products<kRows, kReads>(key, queries + column, width, sums + group, ahead);
       } else {
@@ -189,9 +190,10 @@ HWY_INLINE void score_few_rows(const Rows& keys, const float* queries, std::int6
 // What the values of a block are mixed into.
 struct FewMix {
   std::int64_t columns;
-  int begin, end;        // slots
-  const float* weights;  // [kBlockKeys, kChains]
-  const float* rescale;  // [rows]
+  int begin, end;  // slots
+  const float* weights;
+  int slot_stride, row_stride;  // of the weights
+  const float* rescale;         // [rows]
   int rows;
   float* out;   // [rows, columns]
   float* sums;  // as many, to use
@@ -205,36 +207,44 @@ inline constexpr int kValuesAhead = 16;  // rows; they are read in order, and a 
 template <class Elements, int kRows, int kVectors>
 HWY_INLINE void mix_few_columns(const FewMix& mix, const float* const* values, int begin, int end, std::int64_t column,
                                 int row) {
+  // Every loop over the sums is unrolled, so that they never leave their registers.
+  const auto each = [](const auto& use) SIGHTLINE_LAMBDA {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) use(r, v);
+    }
+  };
   F sum[kRows][kVectors];
   float* sums = mix.sums + row * mix.columns + column;
-  for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      sum[r][v] = begin == mix.begin ? hn::Zero(kF32) : load(sums + r * mix.columns + v * kTurned);
-    }
+  if (begin == mix.begin) {
+    each([&](int r, int v) SIGHTLINE_LAMBDA { sum[r][v] = hn::Zero(kF32); });
+  } else {
+    each([&](int r, int v) SIGHTLINE_LAMBDA { sum[r][v] = load(sums + r * mix.columns + v * kTurned); });
   }
   for (int slot = begin; slot < end; ++slot) {
     const float* row_of_slot = values[slot - begin];
-    F value[kVectors];
+    F value[kVectors], weight[kRows];
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) value[v] = Elements::values(row_of_slot, column, v);
     const std::byte* ahead = bytes_of(values[slot - begin + kValuesAhead]) + column * Elements::kBits / 8;
     constexpr int kLines = (kVectors * kTurned * Elements::kBits + 511) / 512;
+#pragma GCC unroll 8
     for (int line = 0; line < kLines; ++line) fetch_ahead(ahead + 64 * line);
+#pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const F weight = splat(mix.weights[slot * kChains + row + r]);
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = fma(value[v], weight, sum[r][v]);
+      weight[r] = splat(mix.weights[slot * mix.slot_stride + (row + r) * mix.row_stride]);
     }
+    each([&](int r, int v) SIGHTLINE_LAMBDA { sum[r][v] = fma(value[v], weight[r], sum[r][v]); });
+  }
+  if (end < mix.end) {
+    return each([&](int r, int v) SIGHTLINE_LAMBDA { store(sum[r][v], sums + r * mix.columns + v * kTurned); });
   }
   float* out = mix.out + row * mix.columns + column;
-  for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      const std::int64_t at = r * mix.columns + v * kTurned;
-      if (end < mix.end) {
-        store(sum[r][v], sums + at);
-      } else {
-        store(fma(load(out + at), splat(mix.rescale[row + r]), sum[r][v]), out + at);
-      }
-    }
-  }
+  each([&](int r, int v) SIGHTLINE_LAMBDA {
+    float* at = out + r * mix.columns + v * kTurned;
+    store(fma(load(at), splat(mix.rescale[row + r]), sum[r][v]), at);
+  });
 }
 
 template <class Elements, int kRows, int kVectors>

@@ -29,8 +29,9 @@ HWY_INLINE F f16_in_low_half(Units units) {
 
 // kKeys: rows of keys that are scored side by side. One vector's chain of multiply-adds is long enough for the shuffles
 // of fp32 to hide behind; what is smaller has fewer of them, and needs two.
-// kColumns: that turn() turns over at a time. kBits: of an element, with its share of what is common to several.
-// kLines: of memory that turn() takes from its rows, on average, rounded up.
+// kColumns: that turn() turns over at a time, ascending; Common: what it keeps of the same rows from call to call.
+// kBits: of an element, with its share of what is common to several. kLines: of memory that turn() takes from its rows,
+// on average, rounded up.
 constexpr int lines_of(int columns, int bits) { return (kTurned * columns * bits + 511) / 512; }
 
 template <DType>
@@ -39,11 +40,12 @@ struct RowElements;
 template <>
 struct RowElements<DType::f32> {
   static constexpr int kKeys = 16, kColumns = kTurned, kBits = 32, kLines = lines_of(kColumns, kBits);
+  struct Common {};
 
   // Vector number v of a row from a column on.
   static HWY_INLINE F values(const float* row, std::int64_t column, int v) { return load(row + column + v * kTurned); }
   // Columns [column, column + kColumns) of kTurned rows.
-  static HWY_INLINE void turn(const float* const* rows, std::int64_t column, F (&to)[kColumns]) {
+  static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common&, F (&to)[kColumns]) {
     transpose_rows(rows, column, to);
   }
 };
@@ -52,11 +54,12 @@ struct RowElements<DType::f32> {
 template <class Half>
 struct HalfElements {
   static constexpr int kKeys = 32, kColumns = 16, kBits = 16, kLines = lines_of(kColumns, kBits);
+  struct Common {};
 
   static HWY_INLINE F values(const float* row, std::int64_t column, int v) {
     return Half::widen(reinterpret_cast<const std::uint16_t*>(row) + column + v * kTurned);
   }
-  static HWY_INLINE void turn(const float* const* rows, std::int64_t column, F (&to)[kColumns]) {
+  static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common&, F (&to)[kColumns]) {
     for (int c = 0; c < kColumns; c += 8) {
       F four[4];
       transpose_four(rows, 2 * (column + c), four);
@@ -94,14 +97,18 @@ HWY_INLINE Units headers(const float* const* rows, std::int64_t at) {
 template <>
 struct RowElements<DType::i8_row> {
   static constexpr int kKeys = 32, kColumns = 16, kBits = 9, kLines = lines_of(kColumns, kBits);
+  struct Common {
+    F scale;
+  };
 
   static HWY_INLINE F values(const float* row, std::int64_t column, int v) {
     const auto* codes = reinterpret_cast<const std::int8_t*>(bytes_of(row) + sizeof(float)) + column;
     const F code = hn::ConvertTo(kF32, hn::PromoteTo(kI32, hn::LoadU(DI8(), codes + v * kTurned)));
     return hn::Mul(code, splat(load_element<float>(bytes_of(row))));
   }
-  static HWY_INLINE void turn(const float* const* rows, std::int64_t column, F (&to)[kColumns]) {
-    const F scale = hn::BitCast(kF32, headers(rows, 0));
+  static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common& common, F (&to)[kColumns]) {
+    if (column == 0) common.scale = hn::BitCast(kF32, headers(rows, 0));
+    const F scale = common.scale;
     F four[4];
     transpose_four(rows, static_cast<std::int64_t>(sizeof(float)) + column, four);
     for (int i = 0; i < 4; ++i) {
@@ -124,6 +131,9 @@ struct RowElements<DType::i8_row> {
 template <>
 struct RowElements<DType::q4_1> {
   static constexpr int kKeys = 32, kColumns = 16, kBits = 5, kLines = lines_of(kColumns, kBits);
+  struct Common {  // of a block of 32 columns, which turn() takes in two
+    F scale, minimum, codes[4];
+  };
 
   static HWY_INLINE F values(const float* row, std::int64_t column, int v) {
     column += v * kTurned;
@@ -134,30 +144,30 @@ struct RowElements<DType::q4_1> {
     const Units code = within < 16 ? hn::And(both, hn::Set(kU32, 15)) : hn::ShiftRight<4>(both);
     return fma(as_f32(code), splat_f16(block), splat_f16(block + 2));
   }
-  static HWY_INLINE void turn(const float* const* rows, std::int64_t column, F (&to)[kColumns]) {
-    const std::int64_t block = column / kQ4BlockWidth * kQ4BlockBytes;
-    const Units header = headers(rows, block);
-    const F scale = f16_in_low_half(header), minimum = f16_in_low_half(hn::ShiftRight<16>(header));
-    F four[4];
-    transpose_four(rows, block + 4, four);
+  static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common& common, F (&to)[kColumns]) {
     const bool upper = column % kQ4BlockWidth != 0;
+    if (!upper) {
+      const std::int64_t block = column / kQ4BlockWidth * kQ4BlockBytes;
+      const Units header = headers(rows, block);
+      common.scale = f16_in_low_half(header);
+      common.minimum = f16_in_low_half(hn::ShiftRight<16>(header));
+      transpose_four(rows, block + 4, common.codes);
+    }
+    const auto value = [&](Units code) SIGHTLINE_LAMBDA {
+      return fma(as_f32(hn::And(code, hn::Set(kU32, 15))), common.scale, common.minimum);
+    };
     for (int i = 0; i < 4; ++i) {
-      const Units codes = upper ? hn::ShiftRight<4>(bits_of(four[i])) : bits_of(four[i]);
-      to[4 * i] = fma(code<0>(codes), scale, minimum);
-      to[4 * i + 1] = fma(code<8>(codes), scale, minimum);
-      to[4 * i + 2] = fma(code<16>(codes), scale, minimum);
-      to[4 * i + 3] = fma(code<24>(codes), scale, minimum);
+      const Units four = bits_of(common.codes[i]), codes = upper ? hn::ShiftRight<4>(four) : four;
+      to[4 * i] = value(codes);
+      to[4 * i + 1] = value(hn::ShiftRight<8>(codes));
+      to[4 * i + 2] = value(hn::ShiftRight<16>(codes));
+      to[4 * i + 3] = value(hn::ShiftRight<24>(codes));
     }
   }
 
  private:
   static HWY_INLINE F splat_f16(const std::byte* from) {
     return hn::PromoteTo(kF32, hn::BitCast(DHalf(), hn::Set(DU16(), load_element<std::uint16_t>(from))));
-  }
-  // The four bits that kBelow bits stand below.
-  template <int kBelow>
-  static HWY_INLINE F code(Units codes) {
-    return as_f32(hn::And(hn::ShiftRight<kBelow>(codes), hn::Set(kU32, 15)));
   }
 };
 

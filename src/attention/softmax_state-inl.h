@@ -27,29 +27,36 @@ struct BlockSums {
   }
 };
 
+// A sub-chain of weights, or a vector of them: its four keys are added from the last to the first, whose running sums
+// give sum w (slot) by two additions and no multiplication a key: slots r, r + 16, r + 32, r + 48 weigh r + 16 (0, 1,
+// 2, 3). score_at(step), keep(weight, step): of the chain's key number `step`. first: r.
+template <bool kEntropy, bool kPosition, class ScoreAt, class Keep>
+HWY_INLINE BlockSums weigh_chain(F reference, F first, const ScoreAt& score_at, const Keep& keep) {
+  BlockSums sums = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kF32)};
+  F steps = hn::Zero(kF32);
+#pragma GCC unroll 4
+  for (int step = kBlockKeys / kChains - 1; step >= 0; --step) {
+    const F t = hn::Mul(hn::Sub(score_at(step), reference), splat(kLog2E));
+    const MaskF nothing = hn::Lt(t, splat(kExp2Floor));
+    const F w = hn::IfThenZeroElse(nothing, exp2_in_range(t));
+    keep(w, step);
+    sums.l = hn::Add(sums.l, w);
+    if constexpr (kEntropy) sums.e = hn::IfThenElse(nothing, sums.e, fma(w, t, sums.e));
+    if constexpr (kPosition) steps = step > 0 ? hn::Add(steps, sums.l) : steps;
+  }
+  if constexpr (kPosition) sums.p = fma(steps, splat(static_cast<float>(kChains)), hn::Mul(sums.l, first));
+  return sums;
+}
+
 // Weights of one vector of rows from its scores, and their sums. scores, weights: [kBlockKeys, lanes], at the vector's
-// first lane. A sub-chain adds its four keys from the last to the first, whose running sums give sum w (slot) by two
-// additions and no multiplication a key: slots r, r + 16, r + 32, r + 48 weigh r + 16 (0, 1, 2, 3).
+// first lane.
 template <bool kEntropy, bool kPosition>
 HWY_INLINE BlockSums weigh(const float* scores, float* weights, int lanes, F reference) {
   const auto chain = [=](int r) SIGHTLINE_LAMBDA {
-    BlockSums sums = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kF32)};
-    F steps = hn::Zero(kF32);
-#pragma GCC unroll 4
-    for (int step = kBlockKeys / kChains - 1; step >= 0; --step) {
-      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(r + step * kChains) * lanes;
-      const F t = hn::Mul(hn::Sub(load(scores + at), reference), splat(kLog2E));
-      const MaskF nothing = hn::Lt(t, splat(kExp2Floor));
-      const F w = hn::IfThenZeroElse(nothing, exp2_in_range(t));
-      store(w, weights + at);
-      sums.l = hn::Add(sums.l, w);
-      if constexpr (kEntropy) sums.e = hn::IfThenElse(nothing, sums.e, fma(w, t, sums.e));
-      if constexpr (kPosition) steps = step > 0 ? hn::Add(steps, sums.l) : steps;
-    }
-    if constexpr (kPosition) {
-      sums.p = fma(steps, splat(static_cast<float>(kChains)), hn::Mul(sums.l, splat(static_cast<float>(r))));
-    }
-    return sums;
+    const auto at = [=](int step) { return static_cast<std::ptrdiff_t>(r + step * kChains) * lanes; };
+    return weigh_chain<kEntropy, kPosition>(
+        reference, splat(static_cast<float>(r)), [&](int step) SIGHTLINE_LAMBDA { return load(scores + at(step)); },
+        [&](F weight, int step) SIGHTLINE_LAMBDA { store(weight, weights + at(step)); });
   };
   return fold_chains(chain);
 }
@@ -99,14 +106,15 @@ HWY_INLINE F block_distance(const float* weights, int lanes, const BlockSums& su
   return hn::IfThenElse(beside, outside, distance_within(weights, lanes, relative));
 }
 
-template <bool kEntropy, bool kPosition>
-HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, int lane,
-                              const float* block_max, const BlockResult& result, const LanePositions* positions) {
+// Takes a block into the state of a vector of rows. weigh(reference) makes the weights and returns their sums;
+// distance(sums) is asked where it is not null.
+template <bool kEntropy, bool kPosition, class Weigh, class Distance>
+HWY_INLINE void absorb_vector(const SoftmaxState& state, std::int64_t block_position, int lane, const float* block_max,
+                              const BlockResult& result, const Weigh& weigh, const Distance& distance) {
   const F old_max = load(state.m + lane), old_sum = load(state.l + lane);
   const F new_max = max_or_second(load(block_max + lane), old_max);
-  const F reference = reference_of(new_max);
   const Weight rescale = weight_of(exponent(old_max, new_max));
-  const BlockSums sums = weigh<kEntropy, kPosition>(block.scores + lane, weights + lane, lanes, reference);
+  const BlockSums sums = weigh(reference_of(new_max));
   store(new_max, state.m + lane);
   store(fma(old_sum, rescale.value, sums.l), state.l + lane);
   store(rescale.value, result.rescale + lane);
@@ -116,13 +124,9 @@ HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block,
     store(fma(moved, rescale.value, sums.e), state.e + lane);
   }
   if constexpr (kPosition) {
-    const F here = fma(sums.l, splat(static_cast<float>(block.position)), sums.p);
+    const F here = fma(sums.l, splat(static_cast<float>(block_position)), sums.p);
     store(fma(load(state.position + lane), rescale.value, here), state.position + lane);
-    if (positions != nullptr) {
-      const F relative = positions->distance(lane, block.position);
-      const F away = block_distance(weights + lane, lanes, sums, relative);
-      store(fma(load(state.distance + lane), rescale.value, away), state.distance + lane);
-    }
+    distance(sums, rescale.value);
   }
 }
 
@@ -132,7 +136,16 @@ template <bool kEntropy, bool kPosition>
 void absorb_block(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, const float* block_max,
                   const BlockResult& result, const LanePositions* positions) {
   for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
-    absorb_vector<kEntropy, kPosition>(state, block, weights, lanes, lane, block_max, result, positions);
+    absorb_vector<kEntropy, kPosition>(
+        state, block.position, lane, block_max, result,
+        [&](F reference) SIGHTLINE_LAMBDA {
+          return weigh<kEntropy, kPosition>(block.scores + lane, weights + lane, lanes, reference);
+        },
+        [&](const BlockSums& sums, F rescale) SIGHTLINE_LAMBDA {
+          if (positions == nullptr) return;
+          const F away = block_distance(weights + lane, lanes, sums, positions->distance(lane, block.position));
+          store(fma(load(state.distance + lane), rescale, away), state.distance + lane);
+        });
   }
 }
 

@@ -7,6 +7,7 @@
 #define SIGHTLINE_ATTENTION_TILE_PASS_INL_H_
 #endif
 
+#include "src/attention/few_softmax-inl.h"
 #include "src/attention/head_sight.h"
 #include "src/attention/mix-inl.h"
 #include "src/attention/softmax_state-inl.h"
@@ -74,7 +75,8 @@ class TilePass {
         work_(workspace),
         scores_(head, tile, workspace),
         positions_(head, tile, false),
-        mine_(sight, workspace) {}
+        mine_(sight, workspace),
+        plain_(needs_no_tile()) {}
 
   // All keys of the problem, after those that a saved state has seen. `save` receives the state before it is finished.
   void run(const TileState* resume = nullptr, TileState* save = nullptr) {
@@ -194,6 +196,7 @@ class TilePass {
   void absorb(TileBlock block) {
     const Sees sees = scores_.prepare(block);
     if (sees == Sees::nothing) return;
+    if (plain_ && sees == Sees::all) return absorb_plainly(block);
     scores_.compute(block, sees, Stage::biased);
     direct_ = mixes_directly(sees);
     if ((sight_.out && head_.fast == nullptr && !direct_) || sight_.measures_values()) read_values(block);
@@ -206,6 +209,26 @@ class TilePass {
     observe_weights(block);
     if (sight_.out) mix(block, sees);
     if (sight_.wants_mass()) keep(block);
+  }
+
+  // Whether blocks of few rows that are seen whole need their scores and weights for nothing but the softmax and the
+  // mix.
+  bool needs_no_tile() const {
+    const bool observed = mine_.top.k > 0 || !sight_.offsets.empty() || mine_.segments.segments > 0 ||
+                          mine_.bins.segments > 0 || sight_.wants_mass() || sight_.distance != nullptr;
+    return !observed && !head_.bias && !head_.reshapes_scores() && mixes_directly(Sees::all);
+  }
+
+  // The same as absorb(), without a tile of scores.
+  void absorb_plainly([[maybe_unused]] const TileBlock& block) {
+#if HWY_TARGET != HWY_SCALAR
+    float* weights = scores_.few_sums(block);
+    with_moments([&](auto with_entropy, auto with_position) HWY_ATTR {
+      absorb_few_rows<with_entropy(), with_position()>(mine_.chunk, block.position, weights, tile_.live_end,
+                                                       head_.scale, block_result());
+    });
+    if (sight_.out) mix_directly(block, weights, 1, kBlockKeys);
+#endif
   }
 
   void read_values(const TileBlock& block) {
@@ -258,17 +281,22 @@ class TilePass {
     return {work_.lane_array(TileWorkspace::kRescale), work_.lane_array(TileWorkspace::kBlockSum)};
   }
 
+  // use(whether entropy is asked for, whether positions are).
+  template <class Use>
+  void with_moments(const Use& use) const {
+    const bool position = sight_.position != nullptr || sight_.distance != nullptr;
+    if (sight_.wants_entropy() && position) return use(std::true_type(), std::true_type());
+    if (sight_.wants_entropy()) return use(std::true_type(), std::false_type());
+    if (position) return use(std::false_type(), std::true_type());
+    use(std::false_type(), std::false_type());
+  }
+
   void weigh_block(const TileBlock& block, float* weights) {
     const float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
-    const bool position = sight_.position != nullptr || sight_.distance != nullptr;
-    const auto absorb_with = [&](auto with_entropy, auto with_position) {
+    with_moments([&](auto with_entropy, auto with_position) HWY_ATTR {
       absorb_block<with_entropy(), with_position()>(mine_.chunk, block, weights, lanes_, block_max, block_result(),
                                                     sight_.distance != nullptr ? &positions_ : nullptr);
-    };
-    if (sight_.wants_entropy() && position) return absorb_with(std::true_type(), std::true_type());
-    if (sight_.wants_entropy()) return absorb_with(std::true_type(), std::false_type());
-    if (position) return absorb_with(std::false_type(), std::true_type());
-    absorb_with(std::false_type(), std::false_type());
+    });
   }
 
   void observe_weights(const TileBlock& block) {
@@ -294,14 +322,14 @@ class TilePass {
       weights = work_.kept.data();
     }
     if (head_.fast != nullptr) return mix_fast(block, weights, sees);
-    if (direct_) return mix_directly(block);
+    if (direct_) return mix_directly(block, weights, kChains, 1);
     const bool selective =
         (sees == Sees::part || head_.keep) && !all_finite(values_.data(), head_.value_width, block.begin, block.end);
     if (selective) return mix_selectively(block, weights, sees);
     const float* rescale = block_result().rescale;
 #if HWY_TARGET != HWY_SCALAR
     if (scores_.few()) {
-      return mix_few_rows<RowElements<DType::f32>>(PointedRows{values_.data()}, few_mix(block, weights));
+      return mix_few_rows<RowElements<DType::f32>>(PointedRows{values_.data()}, few_mix(block, weights, kChains, 1));
     }
 #endif
     with_vectors(lanes_, [&](auto vectors) HWY_ATTR {
@@ -311,17 +339,26 @@ class TilePass {
   }
 
 #if HWY_TARGET != HWY_SCALAR
-  FewMix few_mix(const TileBlock& block, const float* weights) {
-    return {head_.value_width,      block.begin,    block.end,        weights,
-            block_result().rescale, tile_.live_end, work_.out.data(), work_.value_rows.data()};
+  FewMix few_mix(const TileBlock& block, const float* weights, int slot_stride, int row_stride) {
+    return {head_.value_width,
+            block.begin,
+            block.end,
+            weights,
+            slot_stride,
+            row_stride,
+            block_result().rescale,
+            tile_.live_end,
+            work_.out.data(),
+            work_.value_rows.data()};
   }
 #endif
 
-  void mix_directly([[maybe_unused]] const TileBlock& block) {
+  void mix_directly([[maybe_unused]] const TileBlock& block, [[maybe_unused]] const float* weights,
+                    [[maybe_unused]] int slot_stride, [[maybe_unused]] int row_stride) {
 #if HWY_TARGET != HWY_SCALAR
     const SourceRows values{head_.v, head_.keys, block.first_key, work_.zeros.data()};
     with_elements(head_.v.dtype, [&](auto elements) HWY_ATTR {
-      mix_few_rows<decltype(elements)>(values, few_mix(block, block.weights));
+      mix_few_rows<decltype(elements)>(values, few_mix(block, weights, slot_stride, row_stride));
     });
 #endif
   }
@@ -401,6 +438,7 @@ class TilePass {
   TileScores scores_;
   const LanePositions positions_;
   const Streams mine_;
+  const bool plain_;     // whole blocks need no tile of scores
   bool direct_ = false;  // of the block
   RowPointers values_;
   Bf16Rows rounded_values_;

@@ -86,6 +86,15 @@ class TileScores {
   BlockRange blocks() const { return mask_.blocks(); }
   Sees prepare(const TileBlock& block) { return mask_.prepare(block); }
 
+#if HWY_TARGET != HWY_SCALAR
+  // Of few rows: unscaled scores of a block, [rows, kBlockKeys], in memory that the caller may use up.
+  float* few_sums(const TileBlock& block) {
+    const std::int64_t index = (block.first_key - run_begin_) / kBlockKeys;
+    if (block.first_key < run_begin_ || index >= run_count_) score_run(block);
+    return work_.run_sums.data() + (block.first_key - run_begin_) * tile_.live_end;
+  }
+#endif
+
   // Scores of a block that was prepared, into workspace.scores, up to a stage; at Stage::biased hidden ones are -inf,
   // and the largest of each lane goes to kBlockMax. Slots without a key hold -inf then, and before it anything.
   void compute(const TileBlock& block, Sees sees, Stage stage) {
@@ -128,9 +137,7 @@ class TileScores {
   // [kBlockKeys, kChains], of which the first live lanes are written.
   void few_scores(const TileBlock& block, float* scores) {
     const int rows = tile_.live_end;
-    const std::int64_t index = (block.first_key - run_begin_) / kBlockKeys;
-    if (block.first_key < run_begin_ || index >= run_count_) score_run(block);
-    const float* sums = work_.run_sums.data() + (block.first_key - run_begin_) * rows;
+    const float* sums = few_sums(block);
     for (int r = 0; r < rows; ++r) {
       for (int slot = 0; slot < kBlockKeys; ++slot) {
         scores[slot * kChains + r] = sums[r * kBlockKeys + slot] * head_.scale;
