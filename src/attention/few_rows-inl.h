@@ -225,8 +225,7 @@ HWY_INLINE void mix_few_columns(const FewMix& mix, const float* const* values, i
   for (int slot = begin; slot < end; ++slot) {
     const float* row_of_slot = values[slot - begin];
     F value[kVectors], weight[kRows];
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) value[v] = Elements::values(row_of_slot, column, v);
+    Elements::values(row_of_slot, column, value);
     const std::byte* ahead = bytes_of(values[slot - begin + kValuesAhead]) + column * Elements::kBits / 8;
     constexpr int kLines = (kVectors * kTurned * Elements::kBits + 511) / 512;
 #pragma GCC unroll 8

@@ -42,8 +42,12 @@ struct RowElements<DType::f32> {
   static constexpr int kKeys = 16, kColumns = kTurned, kBits = 32, kLines = lines_of(kColumns, kBits);
   struct Common {};
 
-  // Vector number v of a row from a column on.
-  static HWY_INLINE F values(const float* row, std::int64_t column, int v) { return load(row + column + v * kTurned); }
+  // Vectors of a row from a column on, which is a multiple of all their columns or of half of those.
+  template <int kVectors>
+  static HWY_INLINE void values(const float* row, std::int64_t column, F (&to)[kVectors]) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) to[v] = load(row + column + v * kTurned);
+  }
   // Columns [column, column + kColumns) of kTurned rows.
   static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common&, F (&to)[kColumns]) {
     transpose_rows(rows, column, to);
@@ -56,8 +60,12 @@ struct HalfElements {
   static constexpr int kKeys = 32, kColumns = 16, kBits = 16, kLines = lines_of(kColumns, kBits);
   struct Common {};
 
-  static HWY_INLINE F values(const float* row, std::int64_t column, int v) {
-    return Half::widen(reinterpret_cast<const std::uint16_t*>(row) + column + v * kTurned);
+  template <int kVectors>
+  static HWY_INLINE void values(const float* row, std::int64_t column, F (&to)[kVectors]) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      to[v] = Half::widen(reinterpret_cast<const std::uint16_t*>(row) + column + v * kTurned);
+    }
   }
   static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common&, F (&to)[kColumns]) {
     for (int c = 0; c < kColumns; c += 8) {
@@ -101,10 +109,14 @@ struct RowElements<DType::i8_row> {
     F scale;
   };
 
-  static HWY_INLINE F values(const float* row, std::int64_t column, int v) {
+  template <int kVectors>
+  static HWY_INLINE void values(const float* row, std::int64_t column, F (&to)[kVectors]) {
     const auto* codes = reinterpret_cast<const std::int8_t*>(bytes_of(row) + sizeof(float)) + column;
-    const F code = hn::ConvertTo(kF32, hn::PromoteTo(kI32, hn::LoadU(DI8(), codes + v * kTurned)));
-    return hn::Mul(code, splat(load_element<float>(bytes_of(row))));
+    const F scale = splat(load_element<float>(bytes_of(row)));
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      to[v] = hn::Mul(hn::ConvertTo(kF32, hn::PromoteTo(kI32, hn::LoadU(DI8(), codes + v * kTurned))), scale);
+    }
   }
   static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common& common, F (&to)[kColumns]) {
     if (column == 0) common.scale = hn::BitCast(kF32, headers(rows, 0));
@@ -135,14 +147,23 @@ struct RowElements<DType::q4_1> {
     F scale, minimum, codes[4];
   };
 
-  static HWY_INLINE F values(const float* row, std::int64_t column, int v) {
-    column += v * kTurned;
-    const std::byte* block = bytes_of(row) + column / kQ4BlockWidth * kQ4BlockBytes;
-    const std::int64_t within = column % kQ4BlockWidth;
-    const auto* codes = reinterpret_cast<const std::uint8_t*>(block + 4) + within % 16;
-    const Units both = hn::PromoteTo(kU32, hn::LoadU(DU8(), codes));
-    const Units code = within < 16 ? hn::And(both, hn::Set(kU32, 15)) : hn::ShiftRight<4>(both);
-    return fma(as_f32(code), splat_f16(block), splat_f16(block + 2));
+  template <int kVectors>
+  static HWY_INLINE void values(const float* row, std::int64_t column, F (&to)[kVectors]) {
+    constexpr bool kWholeBlocks = kVectors * kTurned % kQ4BlockWidth == 0;
+    F scale = hn::Zero(kF32), minimum = scale;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const std::int64_t within = kWholeBlocks ? v * kTurned % kQ4BlockWidth : (column + v * kTurned) % kQ4BlockWidth;
+      const std::byte* block = bytes_of(row) + (column + v * kTurned) / kQ4BlockWidth * kQ4BlockBytes;
+      if (v == 0 || within == 0) {
+        scale = splat_f16(block);
+        minimum = splat_f16(block + 2);
+      }
+      const auto* codes = reinterpret_cast<const std::uint8_t*>(block + 4) + within % 16;
+      const Units both = hn::PromoteTo(kU32, hn::LoadU(DU8(), codes));
+      const Units code = within < 16 ? hn::And(both, hn::Set(kU32, 15)) : hn::ShiftRight<4>(both);
+      to[v] = fma(as_f32(code), scale, minimum);
+    }
   }
   static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common& common, F (&to)[kColumns]) {
     const bool upper = column % kQ4BlockWidth != 0;

@@ -177,7 +177,7 @@ class TilePass {
   void begin() {
     work_.open = false;
     mine_.total.clear(lanes_);
-    if (sight_.out) std::fill_n(work_.out_total.data(), head_.value_width * lanes_, 0.0f);
+    if (sight_.out) std::fill_n(work_.out_total.data(), output_size(), 0.0f);
     mine_.top.begin(lanes_);
     mine_.offsets.begin(lanes_);
     mine_.segments.begin(lanes_);
@@ -186,9 +186,12 @@ class TilePass {
     work_.strip.blocks.clear();
   }
 
+  // Of few rows without the lanes that hold none.
+  std::int64_t output_size() const { return head_.value_width * (scores_.few() ? tile_.live_end : lanes_); }
+
   void begin_chunk() {
     mine_.chunk.clear(lanes_);
-    if (sight_.out) std::fill_n(work_.out.data(), head_.value_width * lanes_, 0.0f);
+    if (sight_.out) std::fill_n(work_.out.data(), output_size(), 0.0f);
     mine_.segments.begin_chunk(lanes_);
     mine_.bins.begin_chunk(lanes_);
   }
