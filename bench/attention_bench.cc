@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/fma_peak.h"
+#include "bench/limits.h"
 #include "bench/forward_case.h"
 #include "sightline/error.h"
 #include "src/cpu/target.h"
