@@ -89,7 +89,7 @@ def arguments(problem, threads, q, out, **fields):
     )
     if shape.window:
         args.has_window, args.window_left, args.window_right = 1, shape.window - 1, -1
-    bounds = shape.cu_seqlens()
+    bounds = np.array(shape.cu_seqlens(), np.int32)
     args.lives_as_long = (problem, bounds)
     if shape.lengths:
         args.cu_seqlens_q = args.cu_seqlens_k = pointer(bounds)

@@ -26,7 +26,7 @@ import rivals
 import sightline_c
 import tables
 import work
-from problem import Shape
+from shapes import Shape
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 

@@ -1,6 +1,4 @@
-"""Attention problems for the comparisons: shapes, inputs, and what they give in fp64."""
-
-import dataclasses
+"""Attention problems for the comparisons: inputs of a shape, and what they give in fp64."""
 
 import numpy as np
 
@@ -10,98 +8,11 @@ CHECKED_ROWS = 64
 BAND = 512  # rows whose map is held at a time
 
 
-@dataclasses.dataclass(frozen=True)
-class Shape:
-    """Sizes as in sightline/attention.h. Causal problems are aligned at the top left: key j <= query i, the one
-    alignment that every engine here has. `window` > 0 (causal): keys that a query sees, its own included. `lengths`:
-    packed sequences, of which queries and keys are the sum."""
-
-    batch: int
-    query_heads: int
-    kv_heads: int
-    queries: int
-    keys: int
-    width: int
-    value_width: int
-    causal: bool = False
-    window: int = 0
-    lengths: tuple = ()
-
-    @classmethod
-    def parse(cls, text, causal=False):
-        """From "B,Hq,Hkv,Nq,Nk,D[,Dv]"."""
-        sizes = [int(size) for size in text.split(",")]
-        if len(sizes) == 6:
-            sizes.append(sizes[5])
-        if len(sizes) != 7 or min(sizes) < 1 or sizes[1] % sizes[2] != 0:
-            raise ValueError(f"a shape is B,Hq,Hkv,Nq,Nk,D[,Dv] with Hq a multiple of Hkv, not '{text}'")
-        return cls(*sizes, causal)
-
-    @classmethod
-    def square(cls, query_heads, kv_heads, n, width, causal=False, window=0):
-        return cls(1, query_heads, kv_heads, n, n, width, width, causal, window)
-
-    @classmethod
-    def packed(cls, heads, lengths, width, causal=False):
-        total = sum(lengths)
-        return cls(1, heads, heads, total, total, width, width, causal, 0, tuple(lengths))
-
-    def __str__(self):
-        text = f"B={self.batch} H={self.query_heads}"
-        if self.kv_heads != self.query_heads:
-            text += f"/{self.kv_heads}"
-        if self.lengths:
-            text += f" {len(self.lengths)} sequences of {min(self.lengths)}-{max(self.lengths)}"
-        else:
-            text += f" n={self.queries}"
-        if self.keys != self.queries:
-            text += f"x{self.keys}"
-        text += f" D={self.width}"
-        if self.value_width != self.width:
-            text += f"/{self.value_width}"
-        return text + (" causal" if self.causal else "") + (f" window={self.window}" if self.window else "")
-
-    def cu_seqlens(self):
-        return np.cumsum((0, *self.lengths), dtype=np.int32)
-
-    def visible_keys(self, rows):
-        """The first key that each of `rows` sees, and one past the last."""
-        rows = np.asarray(rows)
-        begin, end = np.zeros_like(rows), np.full_like(rows, self.keys)
-        if self.lengths:
-            bounds = self.cu_seqlens().astype(rows.dtype)
-            sequence = np.searchsorted(bounds, rows, side="right") - 1
-            begin, end = bounds[sequence], bounds[sequence + 1]
-        if self.causal:
-            end = np.minimum(end, rows + 1)
-        if self.window:
-            begin = np.maximum(begin, rows + 1 - self.window)
-        return begin, end
-
-    def visible_pairs(self):
-        """Of one head."""
-        begin, end = self.visible_keys(np.arange(self.queries))
-        return int((end - begin).sum())
-
-    def operations(self):
-        """Of a forward pass: 2 (D + Dv) for each visible pair."""
-        return 2 * (self.width + self.value_width) * self.batch * self.query_heads * self.visible_pairs()
-
-    def backward_operations(self):
-        """Of a backward pass: five products of that size instead of two."""
-        return 5 * self.operations() // 2
-
-    def query_shape(self):
-        return (self.batch, self.query_heads, self.queries, self.width)
-
-    def key_shape(self):
-        return (self.batch, self.kv_heads, self.keys, self.width)
-
-    def value_shape(self):
-        return (self.batch, self.kv_heads, self.keys, self.value_width)
-
-    def output_shape(self):
-        return (self.batch, self.query_heads, self.queries, self.value_width)
+def visible(shape, rows):
+    """Bool [rows, keys]."""
+    begin, end = np.array([shape.visible_keys(int(row)) for row in rows]).T[..., None]
+    keys = np.arange(shape.keys)
+    return (keys >= begin) & (keys < end)
 
 
 class Problem:
@@ -175,9 +86,7 @@ class Problem:
     def _weights(self, q, k, rows):
         """exp(score - row maximum), its row sums, the differences, and the maxima."""
         scores = (q @ k.T) / np.sqrt(self.shape.width)
-        begin, end = self.shape.visible_keys(rows)
-        keys = np.arange(len(k))
-        scores[(keys < begin[:, None]) | (keys >= end[:, None])] = -np.inf
+        scores[~visible(self.shape, rows)] = -np.inf
         row_max = scores.max(axis=1, keepdims=True)
         scores -= row_max
         weights = np.exp(scores)

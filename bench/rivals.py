@@ -6,6 +6,7 @@ import numpy as np
 
 import packing
 from engines import BF16_TOLERANCE, Contender, Unsupported
+from problem import visible
 
 # What holds an engine to AVX2; read when it is imported. ONNX Runtime's kernels ask the processor alone.
 AVX2_SETTINGS = {
@@ -29,21 +30,13 @@ def torch_with(threads):
     return torch
 
 
-def torch_mask(torch, shape):
-    """The whole map of a window; bool, true = attend."""
-    rows = np.arange(shape.queries)
-    begin, end = shape.visible_keys(rows)
-    keys = torch.arange(shape.keys)
-    return (keys >= torch.from_numpy(begin)[:, None]) & (keys < torch.from_numpy(end)[:, None])
-
-
 def torch_forward(problem, threads, tensors):
     """A function that attends; a window as a dense mask, packed sequences one call each."""
     torch = torch_with(threads)
     shape, attend = problem.shape, torch.nn.functional.scaled_dot_product_attention
     grouped = shape.kv_heads != shape.query_heads
     if shape.window:
-        mask = torch_mask(torch, shape)
+        mask = torch.from_numpy(visible(shape, range(shape.queries)))
         return lambda: attend(*tensors, attn_mask=mask, enable_gqa=grouped)
     if shape.lengths:
         pieces = list(zip(*(torch.split(tensor, list(shape.lengths), dim=2) for tensor in tensors)))

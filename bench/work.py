@@ -9,7 +9,8 @@ import engines
 import harness
 import rivals
 import sightline_c
-from problem import Problem, Shape
+from problem import Problem
+from shapes import Shape
 
 FORWARD_PEERS = ("torch", "ort-mha", "ort-attention", "openvino")
 BUDGETED_PAIRS = (5, 31)  # fewest and most rounds of paired costs
@@ -171,7 +172,8 @@ def growth(session, case):
         harness.verified(found[n], problem.reference(problem.checked_rows()))
     runs = {n: contender.run for n, contender in found.items()}
     seconds, peak = harness.interleaved_minima(runs, session.clock(), session.peak, session.budget, set(runs))
-    return {**about(problems[lengths[0]]), "seconds": seconds, "peak": peak, "lengths": list(lengths)}
+    name = f"one head, D={width}" + (", causal" if causal else "")
+    return {**about(problems[lengths[0]]), "case": name, "seconds": seconds, "peak": peak, "lengths": list(lengths)}
 
 
 def varlen_lengths():
