@@ -25,7 +25,8 @@ class Bytes(unittest.TestCase):
         second = -4 + 0.5 * (np.arange(32) % 16)  # scale 1/2, minimum -4
         second[16:] = -4
         rows, numbers = packing.q4_1_rows(np.concatenate([first, second]).astype(np.float32).reshape(1, 1, 1, 64))
-        expected = struct.pack("<ee", 1, 0) + bytes(17 * i for i in range(16)) + struct.pack("<ee", 0.5, -4) + bytes(range(16))
+        expected = struct.pack("<ee", 1, 0) + bytes(17 * i for i in range(16))
+        expected += struct.pack("<ee", 0.5, -4) + bytes(range(16))
         self.assertEqual(rows.tobytes(), expected)
         self.assertEqual(numbers.ravel().tolist(), [*first, *second])
 

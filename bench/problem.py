@@ -68,7 +68,8 @@ class Problem:
                 weights, row_sum, _, _ = self._weights(q, k, rows)
                 weights /= row_sum
                 of_weights = d @ v.T
-                of_scores = weights * (of_weights - (weights * of_weights).sum(axis=1, keepdims=True)) / np.sqrt(s.width)
+                delta = (weights * of_weights).sum(axis=1, keepdims=True)
+                of_scores = weights * (of_weights - delta) / np.sqrt(s.width)
                 dq[b, h, rows] = of_scores @ k
                 dk[b, kv_head] += of_scores.T @ q
                 dv[b, kv_head] += weights.T @ d

@@ -14,7 +14,8 @@ AVX2_SETTINGS = {
     "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
 }
-CANNOT_BE_FORCED = {"ort-mha": "has no switch for its instruction set", "ort-attention": "has no switch for its instruction set"}
+NO_SWITCH = "has no switch for its instruction set"
+CANNOT_BE_FORCED = {"ort-mha": NO_SWITCH, "ort-attention": NO_SWITCH, "ort-gqa": NO_SWITCH}
 
 
 def imported(name):
@@ -40,7 +41,7 @@ def torch_forward(problem, threads, tensors):
         return lambda: attend(*tensors, attn_mask=mask, enable_gqa=grouped)
     if shape.lengths:
         pieces = list(zip(*(torch.split(tensor, list(shape.lengths), dim=2) for tensor in tensors)))
-        return lambda: torch.cat([attend(*piece, is_causal=shape.causal, enable_gqa=grouped) for piece in pieces], dim=2)
+        return lambda: torch.cat([attend(*p, is_causal=shape.causal, enable_gqa=grouped) for p in pieces], dim=2)
     return lambda: attend(*tensors, is_causal=shape.causal, enable_gqa=grouped)
 
 
@@ -56,13 +57,15 @@ class Last:
 
 def torch_sdpa(problem, threads):
     torch = imported("torch")
-    run = Last(torch_forward(problem, threads, [torch.from_numpy(array) for array in (problem.q, problem.k, problem.v)]))
+    tensors = [torch.from_numpy(array) for array in (problem.q, problem.k, problem.v)]
+    run = Last(torch_forward(problem, threads, tensors))
     return Contender(run, lambda: {"out": run.result.numpy()})
 
 
 def torch_bf16(problem, threads):
     torch = imported("torch")
-    tensors = [torch.from_numpy(packing.to_bf16(array)).view(torch.bfloat16) for array in (problem.q, problem.k, problem.v)]
+    bits = [packing.to_bf16(array) for array in (problem.q, problem.k, problem.v)]
+    tensors = [torch.from_numpy(array).view(torch.bfloat16) for array in bits]
     run = Last(torch_forward(problem, threads, tensors))
     return Contender(run, lambda: {"out": run.result.float().numpy()}, tolerance=BF16_TOLERANCE)
 
@@ -77,31 +80,48 @@ def torch_backward(problem, threads):
     return Contender(run, lambda: {name: gradient.numpy() for name, gradient in zip("qkv", run.result)})
 
 
+CONTRIB_OPSETS = [("", 17), ("com.microsoft", 1)]
+
+
 def only_plain(shape, name):
     if shape.window or shape.lengths:
         raise Unsupported(f"{name} has no windows and no packed sequences")
 
 
+def joined(array):
+    """[B, H, n, D] as [B, n, H * D]."""
+    batch, _, length, _ = array.shape
+    return np.ascontiguousarray(array.transpose(0, 2, 1, 3)).reshape(batch, length, -1)
+
+
+def split(out, shape):
+    """[B, Nq, Hq * Dv] as [B, Hq, Nq, Dv]."""
+    heads = (shape.batch, shape.queries, shape.query_heads, shape.value_width)
+    return out.reshape(heads).transpose(0, 2, 1, 3)
+
+
 def onnx_session(node, inputs, opsets, threads):
+    """A session of one node, whose inputs are arrays by name."""
     onnx, onnxruntime = imported("onnx"), imported("onnxruntime")
     helper = onnx.helper
 
-    def declare(name, shape):
-        return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+    def declare(name, dtype, shape=None):
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
 
     graph = helper.make_graph(
-        [helper.make_node(**node)], "attention", [declare(name, array.shape) for name, array in inputs.items()],
-        [declare("out", None)],
+        [helper.make_node(**node, inputs=list(inputs))],
+        "attention",
+        [declare(name, array.dtype, array.shape) for name, array in inputs.items()],
+        [declare(name, np.float32) for name in node["outputs"]],
     )
     imports = [helper.make_opsetid(domain, version) for domain, version in opsets]
     model = helper.make_model(graph, opset_imports=imports, ir_version=10)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     except Exception as error:  # the package has no common base for what it throws
         raise Unsupported(str(error).splitlines()[0]) from error
-    return Last(lambda: session.run(None, inputs)[0])
 
 
 def ort_mha(problem, threads):
@@ -110,22 +130,17 @@ def ort_mha(problem, threads):
     only_plain(shape, "MultiHeadAttention")
     if shape.kv_heads != shape.query_heads:
         raise Unsupported("MultiHeadAttention has no grouped heads")
-
-    def joined(array):
-        return np.ascontiguousarray(array.transpose(0, 2, 1, 3)).reshape(shape.batch, array.shape[2], -1)
-
     node = {
         "op_type": "MultiHeadAttention",
-        "inputs": ["q", "k", "v"],
         "outputs": ["out"],
         "domain": "com.microsoft",
         "num_heads": shape.query_heads,
         "unidirectional": int(shape.causal),
     }
     inputs = {"q": joined(problem.q), "k": joined(problem.k), "v": joined(problem.v)}
-    run = onnx_session(node, inputs, [("", 17), ("com.microsoft", 1)], threads)
-    split = (shape.batch, shape.queries, shape.query_heads, shape.value_width)
-    return Contender(run, lambda: {"out": run.result.reshape(split).transpose(0, 2, 1, 3)})
+    session = onnx_session(node, inputs, CONTRIB_OPSETS, threads)
+    run = Last(lambda: session.run(None, inputs)[0])
+    return Contender(run, lambda: {"out": split(run.result, shape)})
 
 
 def ort_attention(problem, threads):
@@ -133,13 +148,52 @@ def ort_attention(problem, threads):
     only_plain(problem.shape, "Attention")
     node = {
         "op_type": "Attention",
-        "inputs": ["q", "k", "v"],
         "outputs": ["out"],
         "is_causal": int(problem.shape.causal),
     }
     inputs = {"q": problem.q, "k": problem.k, "v": problem.v}
-    run = onnx_session(node, inputs, [("", 23)], threads)
+    session = onnx_session(node, inputs, [("", 23)], threads)
+    run = Last(lambda: session.run(None, inputs)[0])
     return Contender(run, lambda: {"out": run.result})
+
+
+def ort_gqa(problem, threads):
+    """The contrib operator GroupQueryAttention, for causal prompts and steps of decoding: it appends the keys of the
+    queries to those before, in place, as decoding with bound buffers does."""
+    shape = problem.shape
+    only_plain(shape, "GroupQueryAttention")
+    if shape.queries != 1 and not (shape.causal and shape.queries == shape.keys):
+        raise Unsupported("GroupQueryAttention is always causal")
+    node = {
+        "op_type": "GroupQueryAttention",
+        "outputs": ["out", "present_k", "present_v"],
+        "domain": "com.microsoft",
+        "num_heads": shape.query_heads,
+        "kv_num_heads": shape.kv_heads,
+    }
+    inputs = {
+        "q": joined(problem.q),
+        "k": joined(problem.k[:, :, -shape.queries :]),
+        "v": joined(problem.v[:, :, -shape.queries :]),
+        "past_k": problem.k.copy(),
+        "past_v": problem.v.copy(),
+        "last": np.full(shape.batch, shape.keys - 1, np.int32),
+        "total": np.array([shape.keys], np.int32),
+    }
+    session = onnx_session(node, inputs, CONTRIB_OPSETS, threads)
+    out = np.zeros((shape.batch, shape.queries, shape.query_heads * shape.value_width), np.float32)
+    arrays = {**inputs, "out": out}
+    values = {name: imported("onnxruntime").OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
+    binding = session.io_binding()
+    for name in inputs:
+        binding.bind_ortvalue_input(name, values[name])
+    for name, value in {"out": "out", "present_k": "past_k", "present_v": "past_v"}.items():
+        binding.bind_ortvalue_output(name, values[value])
+    return Contender(
+        run=lambda: session.run_with_iobinding(binding),
+        output=lambda: {"out": split(values["out"].numpy(), shape)},
+        state=arrays,
+    )
 
 
 def openvino_sdpa(problem, threads):
@@ -153,7 +207,8 @@ def openvino_sdpa(problem, threads):
     parameters = [operators.parameter([*array.shape[:2], -1, array.shape[3]], np.float32) for array in inputs]
     attend = operators.scaled_dot_product_attention(*parameters, causal=shape.causal)
     settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
-    request = openvino.Core().compile_model(openvino.Model([attend], parameters), "CPU", settings).create_infer_request()
+    model = openvino.Core().compile_model(openvino.Model([attend], parameters), "CPU", settings)
+    request = model.create_infer_request()
     return Contender(
         lambda: request.infer(inputs, share_inputs=True), lambda: {"out": request.get_output_tensor().data}
     )
@@ -164,6 +219,7 @@ PEERS = {
     "torch-bf16": torch_bf16,
     "ort-mha": ort_mha,
     "ort-attention": ort_attention,
+    "ort-gqa": ort_gqa,
     "openvino": openvino_sdpa,
 }
 PACKAGES = {
@@ -171,6 +227,7 @@ PACKAGES = {
     "torch-bf16": "torch",
     "ort-mha": "onnxruntime",
     "ort-attention": "onnxruntime",
+    "ort-gqa": "onnxruntime",
     "openvino": "openvino",
 }
 

@@ -1,5 +1,5 @@
-"""sightline/sightline.h for ctypes, and the options of sightline_execution.h. Needs nothing but the standard library and
-a built libsightline.so."""
+"""sightline/sightline.h for ctypes, and the options of sightline_execution.h. Needs nothing but the standard library
+and a built libsightline.so."""
 
 import ctypes
 import pathlib

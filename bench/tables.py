@@ -139,10 +139,12 @@ def cost(quartiles):
     return f"{median:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
+def costs(row):
+    return ", ".join(f"{name} {cost(quartiles)}" for name, quartiles in row["costs"].items())
+
+
 def peer_cells(row, ours="sightline"):
     """Each peer's share of the peak, and how many times as fast Sightline is."""
-    if "operations" not in row:
-        return ""
     return ", ".join(
         f"{name} {percent(share(row, name))} ({times(seconds / row['seconds'][ours])})"
         for name, seconds in sorted(peers_of(row).items(), key=lambda peer: peer[1])
@@ -205,7 +207,7 @@ TABLES = {
     "observe": (
         {
             "": case,
-            "cost (quartiles)": lambda row: ", ".join(f"{name} {cost(values)}" for name, values in row["costs"].items()),
+            "cost (quartiles)": costs,
         },
         observe_targets,
     ),
@@ -231,7 +233,8 @@ TABLES = {
 
 def verdict(work, row):
     """Misses of a row, as text; empty where there is none."""
-    return "; ".join(f"{what}: {value:.3g}, not {bound:g}" for what, value, bound, margin in TABLES[work][1](row) if margin < 0)
+    targets = TABLES[work][1](row)
+    return "; ".join(f"{what}: {value:.3g}, not {bound:g}" for what, value, bound, margin in targets if margin < 0)
 
 
 def header(work):

@@ -54,7 +54,8 @@ class Targets(unittest.TestCase):
 
 
 class Texts(unittest.TestCase):
-    RESULT = {"work": "threads", "rows": [row(kind="forward", seconds={"1": 9.0, "2": 5.0}, peaks={"1": 1.0, "2": 2.0})]}
+    ROW = row(kind="forward", seconds={"1": 9.0, "2": 5.0}, peaks={"1": 1.0, "2": 2.0})
+    RESULT = {"work": "threads", "rows": [ROW]}
 
     def test_miss_is_said(self):
         self.assertIn("of peaks' ratio: 0.9, not 0.95", tables.table(self.RESULT))

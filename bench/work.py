@@ -12,7 +12,8 @@ import sightline_c
 from problem import Problem
 from shapes import Shape
 
-FORWARD_PEERS = ("torch", "ort-mha", "ort-attention", "openvino")
+DECODE_PEERS = ("torch", "torch-bf16", "ort-mha", "ort-attention", "ort-gqa", "openvino")
+FORWARD_PEERS = ("torch", "ort-mha", "ort-attention", "ort-gqa", "openvino")
 BUDGETED_PAIRS = (5, 31)  # fewest and most rounds of paired costs
 VARLEN_SEED, VARLEN_SEQUENCES, VARLEN_RANGE = 7, 64, (20, 500)
 
@@ -131,7 +132,8 @@ def observe(session, case):
     shape, dtype = case
     problem, clock = session.problem(shape, dtype), session.clock()
     expected = problem.reference(problem.checked_rows())
-    bases = {"none": "none"} | ({level: "none" for level in session.levels} or {"basic": "none", "top4": "basic", "all": "none"})
+    asked = {level: "none" for level in session.levels}
+    bases = {"none": "none"} | (asked or {"basic": "none", "top4": "basic", "all": "none"})
     found = {
         level: harness.verified(engines.sightline(problem, session.threads, session.library, level), expected)
         for level in bases
@@ -148,7 +150,8 @@ def two_threads(session, case):
     """Wall time of a pass on one thread and on two, and the peaks of as many."""
     shape, make = case
     problem, clock = session.problem(shape), harness.Clock(2)
-    expected = problem.reference_gradients() if make is engines.sightline_backward else problem.reference(problem.checked_rows())
+    backwards = make is engines.sightline_backward
+    expected = problem.reference_gradients() if backwards else problem.reference(problem.checked_rows())
     found = {threads: harness.verified(make(problem, threads, session.library), expected) for threads in (1, 2)}
     peaks = {1: 0.0, 2: 0.0}
 
@@ -159,8 +162,7 @@ def two_threads(session, case):
 
     runs = {threads: contender.run for threads, contender in found.items()}
     seconds, _ = harness.interleaved_minima(runs, clock, measure_peaks, session.budget, set(runs))
-    kind = "backward" if make is engines.sightline_backward else "forward"
-    return {**about(problem), "kind": kind, "seconds": seconds, "peaks": peaks}
+    return {**about(problem), "kind": "backward" if backwards else "forward", "seconds": seconds, "peaks": peaks}
 
 
 def growth(session, case):
@@ -220,9 +222,8 @@ def observe_cases():
 
 
 def thread_cases():
-    shapes = squares({2048: (8, 8), 4096: (1, 1)}, (64, 128))
-    backwards = squares({2048: (2, 2)}, (64, 128), (False,))
-    return [(shape, engines.sightline) for shape in shapes] + [(shape, engines.sightline_backward) for shape in backwards]
+    forwards = [(shape, engines.sightline) for shape in squares({2048: (8, 8), 4096: (1, 1)}, (64, 128))]
+    return forwards + [(shape, engines.sightline_backward) for shape in squares({2048: (2, 2)}, (64, 128), (False,))]
 
 
 GROWTH_LENGTHS = [1024 << i for i in range(7)]
@@ -261,10 +262,8 @@ WORKS = {
         ("torch-bf16",),
         lambda shape: shape,
     ),
-    "decode": Work(decode, decode_cases, ("torch", "torch-bf16", "ort-mha", "ort-attention", "openvino"), with_dtype),
-    "decode-cache": Work(
-        decode, decode_cache_cases, ("torch", "torch-bf16", "ort-mha", "ort-attention", "openvino"), with_dtype
-    ),
+    "decode": Work(decode, decode_cases, DECODE_PEERS, with_dtype),
+    "decode-cache": Work(decode, decode_cache_cases, DECODE_PEERS, with_dtype),
     "backward": Work(
         backward,
         lambda: squares({1024: (8, 8), 2048: (4, 4), 4096: (1, 1)}, (64, 128)),
