@@ -170,6 +170,7 @@ FORWARD = {
     "": case,
     "of peak": lambda row: percent(share(row)),
     "× best peer": lambda row: times(best_peer_ratio(row)),
+    "at the peak it would be": lambda row: times(best_peer_ratio(row) / share(row)),
     "peers: of peak (Sightline is)": peer_cells,
 }
 PAIRS = {
