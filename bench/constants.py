@@ -82,7 +82,8 @@ def errors(shape, libraries, seeds):
 
 def show_shape(shape, libraries, limits, chosen):
     case = problem.Problem(shape)
-    runs = {variant: engines.sightline(case, 1, library).run for variant, library in libraries.items()}
+    found = {variant: engines.sightline(case, 1, library) for variant, library in libraries.items()}
+    runs = {variant: contender.run for variant, contender in found.items()}
     best, peak = harness.interleaved_minima(runs, harness.Clock(), limits.peak, chosen.budget, set(runs))
     error = errors(shape, libraries, chosen.seeds)
     for variant, seconds in best.items():

@@ -21,12 +21,12 @@ class Unsupported(Exception):
 
 @dataclasses.dataclass
 class Contender:
-    run: Callable[[], None]
+    run: Callable[[], None]  # points into what the contender holds
     output: Callable[[], dict]  # of the last run: "out" [B, Hq, Nq, Dv], or gradients by name
     observed: dict = dataclasses.field(default_factory=dict)  # Sightline's: name -> array
     tolerance: float = EXACT_TOLERANCE  # largest difference from fp64, as a share of the largest value
     difference: float = 0.0  # what it is
-    state: object = None  # what the run points into
+    state: object = None  # what else the run points into
 
 
 BASIC = ("lse", "row_max", "entropy", "position")

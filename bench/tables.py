@@ -75,9 +75,10 @@ def at_most(what, value, bound):
 
 def prefill_targets(row):
     shape, width = row["shape"], row["shape"]["width"]
-    shares = SHORT_SHARE if shape["queries"] < 2048 else PREFILL_SHARE
-    if width in shares:
-        yield at_least("share of peak", share(row), shares[width])
+    if shape["queries"] >= 2048 and width in PREFILL_SHARE:
+        yield at_least("share of peak", share(row), PREFILL_SHARE[width])
+    if shape["queries"] == 512 and shape["causal"] and width in SHORT_SHARE:
+        yield at_least("share of peak", share(row), SHORT_SHARE[width])
     ratio = PREFILL_RATIO if shape["causal"] else FULL_MAP_RATIO.get(width, PREFILL_RATIO)
     yield at_least("x best peer", best_peer_ratio(row), ratio)
 
