@@ -26,6 +26,7 @@ class Contender:
     observed: dict = dataclasses.field(default_factory=dict)  # Sightline's: name -> array
     tolerance: float = EXACT_TOLERANCE  # largest difference from fp64, as a share of the largest value
     difference: float = 0.0  # what it is
+    first: float = 0.0  # seconds of the first run, by the clock that it is timed with
     state: object = None  # what else the run points into
 
 

@@ -54,9 +54,10 @@ class Clock:
             run()
         return (self.now() - start) / number
 
-    def first_turn(self, run):
-        """How many runs fill a sample, and the seconds that one took."""
-        once = self.seconds(run)
+    def first_turn(self, run, once=0.0):
+        """How many runs fill a sample, and the seconds that one took; `once`: those of a run before."""
+        if once < LONG_TURN:
+            once = self.seconds(run)
         number = max(1, round(SAMPLE_SECONDS / max(once, 1e-6)))
         return number, once if number == 1 else self.seconds(run, number)
 
@@ -66,9 +67,9 @@ def worst_difference(got, expected):
     return float(np.max(np.abs(got - expected)) / np.max(np.abs(expected)))
 
 
-def verified(contender, expected):
+def verified(contender, expected, clock):
     """The contender after a run that gave what it should; `expected` has names of outputs, and "rows" if not all."""
-    contender.run()
+    contender.first = clock.seconds(contender.run)
     rows = expected.get("rows", slice(None))
     for name, got in contender.output().items():
         difference = worst_difference(got[:, :, rows], expected[name])
@@ -94,12 +95,12 @@ def hopeless(best, ours):
     return {name for name, seconds in peers.items() if seconds > limit}
 
 
-def interleaved_minima(runs, clock, peak, budget, ours=()):
+def interleaved_minima(runs, clock, peak, budget, ours=(), firsts=None):
     """Seconds of each run (name -> function) by turns, and the peak (a function) measured between them; as many rounds
-    as `budget` seconds allow."""
+    as `budget` seconds allow. `firsts`: seconds of a first run, which is the first turn of what takes long."""
     number, best = {}, {}
     for name, run in runs.items():
-        number[name], best[name] = clock.first_turn(run)
+        number[name], best[name] = clock.first_turn(run, (firsts or {}).get(name, 0.0))
     names = [name for name in runs if name not in hopeless(best, ours)]
     highest = peak()
     for turn in range(rounds_within(sum(best[name] * number[name] for name in names), budget) - 1):
@@ -110,11 +111,10 @@ def interleaved_minima(runs, clock, peak, budget, ours=()):
     return best, highest
 
 
-def paired_costs(runs, clock, pairs):
+def paired_costs(runs, clock, pairs, number):
     """For each run but the first, quartiles of its time over that of the one named beside it, less 1. `runs`: name ->
-    (function, name of the base); all take turns, and the order changes from round to round."""
+    (function, name of the base); all take turns, `number` runs each, and the order changes from round to round."""
     names = list(runs)
-    number, _ = clock.first_turn(runs[names[0]][0])
     ratios = {name: [] for name in names[1:]}
     for pair in range(pairs):
         order = names if pair % 2 == 0 else names[::-1]

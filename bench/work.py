@@ -42,11 +42,11 @@ class Session:
 
 def contenders(session, problem, expected, ours, peers):
     """Ours, which must be right, and peers; one that is absent, unable or wrong is left out, and why is said."""
-    found = {name: harness.verified(make(), expected) for name, make in ours.items()}
-    left_out = {}
+    clock, left_out = session.clock(), {}
+    found = {name: harness.verified(make(), expected, clock) for name, make in ours.items()}
     for name, make in peers.items():
         try:
-            found[name] = harness.verified(make(problem, session.threads), expected)
+            found[name] = harness.verified(make(problem, session.threads), expected, clock)
         except engines.Unsupported as reason:
             left_out[name] = str(reason)
     return found, left_out
@@ -57,7 +57,8 @@ def compared(session, problem, expected, ours, peers, operations, extra_runs=Non
     found, left_out = contenders(session, problem, expected, ours, peers)
     runs = {name: contender.run for name, contender in found.items()} | (extra_runs or {})
     mine = {*ours, *(extra_runs or {})}
-    seconds, peak = harness.interleaved_minima(runs, session.clock(), session.peak, session.budget, mine)
+    firsts = {name: contender.first for name, contender in found.items()}
+    seconds, peak = harness.interleaved_minima(runs, session.clock(), session.peak, session.budget, mine, firsts)
     return {
         **about(problem),
         "peak": peak,
@@ -119,7 +120,7 @@ def beside_full_map(session, shape):
     problem = session.problem(shape)
     full = session.problem(Shape.square(shape.query_heads, shape.kv_heads, 4096, shape.width))
     base = engines.sightline(full, session.threads, session.library)
-    harness.verified(base, full.reference(full.checked_rows()))
+    harness.verified(base, full.reference(full.checked_rows()), session.clock())
     expected = problem.reference(problem.checked_rows())
     ours = {"sightline": lambda: engines.sightline(problem, session.threads, session.library)}
     peers = {name: rivals.PEERS[name] for name in session.peers}
@@ -135,14 +136,14 @@ def observe(session, case):
     asked = {level: "none" for level in session.levels}
     bases = {"none": "none"} | (asked or {"basic": "none", "top4": "basic", "all": "none"})
     found = {
-        level: harness.verified(engines.sightline(problem, session.threads, session.library, level), expected)
+        level: harness.verified(engines.sightline(problem, session.threads, session.library, level), expected, clock)
         for level in bases
     }
     runs = {level: (found[level].run, base) for level, base in bases.items()}
-    number, once = clock.first_turn(runs["none"][0])
+    number, once = clock.first_turn(runs["none"][0], found["none"].first)
     fewest, most = BUDGETED_PAIRS
     pairs = int(min(most, max(fewest, session.budget / (len(runs) * number * once))))
-    costs = harness.paired_costs(runs, clock, pairs)
+    costs = harness.paired_costs(runs, clock, pairs, number)
     return {**about(problem), "costs": costs, "pairs": pairs}
 
 
@@ -152,7 +153,7 @@ def two_threads(session, case):
     problem, clock = session.problem(shape), harness.Clock(2)
     backwards = make is engines.sightline_backward
     expected = problem.reference_gradients() if backwards else problem.reference(problem.checked_rows())
-    found = {threads: harness.verified(make(problem, threads, session.library), expected) for threads in (1, 2)}
+    found = {n: harness.verified(make(problem, n, session.library), expected, clock) for n in (1, 2)}
     peaks = {1: 0.0, 2: 0.0}
 
     def measure_peaks():
@@ -171,9 +172,10 @@ def growth(session, case):
     problems = {n: session.problem(Shape.square(1, 1, n, width, causal)) for n in lengths}
     found = {n: engines.sightline(p, session.threads, session.library) for n, p in problems.items()}
     for n, problem in problems.items():
-        harness.verified(found[n], problem.reference(problem.checked_rows()))
+        harness.verified(found[n], problem.reference(problem.checked_rows()), session.clock())
     runs = {n: contender.run for n, contender in found.items()}
-    seconds, peak = harness.interleaved_minima(runs, session.clock(), session.peak, session.budget, set(runs))
+    firsts = {n: contender.first for n, contender in found.items()}
+    seconds, peak = harness.interleaved_minima(runs, session.clock(), session.peak, session.budget, set(runs), firsts)
     name = f"one head, D={width}" + (", causal" if causal else "")
     return {**about(problems[lengths[0]]), "case": name, "seconds": seconds, "peak": peak, "lengths": list(lengths)}
 
