@@ -84,7 +84,6 @@ def introduction(chosen, session, unforced):
         "arithmetic": session.library.arithmetic_version(),
         "threads": session.threads,
         "peers": versions(session.peers),
-        "not_forced": unforced,
     }
     print(f"{chosen.work}: target {about['target']}, arithmetic {about['arithmetic']}, {about['threads']} thread(s)")
     print("peers: " + (", ".join(f"{peer} {version}" for peer, version in about["peers"].items()) or "none"))
@@ -93,12 +92,12 @@ def introduction(chosen, session, unforced):
     return about
 
 
-def measured(session, chosen, shapes):
+def measured(session, chosen, shapes, unforced):
     """Rows, each shown as it comes."""
     rows = []
     print("\n" + tables.header(chosen.work), flush=True)
     for case in shapes:
-        row = work.WORKS[chosen.work].measure(session, case)
+        row = {**work.WORKS[chosen.work].measure(session, case), "not_forced": list(unforced)}
         rows.append(json.loads(json.dumps(row)))  # as tables.py reads it
         print(tables.line(chosen.work, rows[-1]), flush=True)
     reasons = {f"{name}: {reason}" for row in rows for name, reason in row.get("left_out", {}).items()}
@@ -124,7 +123,7 @@ def main():
     )
     unforced = {peer: reason for peer, reason in not_forced.items() if peer in peers}
     about = introduction(chosen, session, unforced)
-    about["rows"] = measured(session, chosen, cases(parser, chosen))
+    about["rows"] = measured(session, chosen, cases(parser, chosen), unforced)
     if chosen.json:
         chosen.json.write_text(json.dumps(about, indent=1) + "\n")
 

@@ -33,8 +33,9 @@ def peers_of(row):
 
 
 def best_peer_ratio(row, ours="sightline"):
-    """How many times as fast as the fastest peer, or None."""
-    return min(peers_of(row).values(), default=math.nan) / row["seconds"][ours]
+    """How many times as fast as the fastest peer, of those that are held to the same instructions; NaN without one."""
+    held = [seconds for name, seconds in peers_of(row).items() if name not in row.get("not_forced", ())]
+    return min(held, default=math.nan) / row["seconds"][ours]
 
 
 def share(row, name="sightline"):
@@ -144,10 +145,14 @@ def costs(row):
     return ", ".join(f"{name} {cost(quartiles)}" for name, quartiles in row["costs"].items())
 
 
+def star(row, peer):
+    return "*" if peer in row.get("not_forced", ()) else ""
+
+
 def peer_cells(row, ours="sightline"):
     """Each peer's share of the peak, and how many times as fast Sightline is."""
     return ", ".join(
-        f"{name} {percent(share(row, name))} ({times(seconds / row['seconds'][ours])})"
+        f"{name}{star(row, name)} {percent(share(row, name))} ({times(seconds / row['seconds'][ours])})"
         for name, seconds in sorted(peers_of(row).items(), key=lambda peer: peer[1])
     )
 

@@ -27,6 +27,12 @@ class Targets(unittest.TestCase):
         short = found("prefill", shape={"causal": True, "queries": 512}, **measured)
         self.assertEqual(short["share of peak"], (0.8, 0.64))
 
+    def test_peers_that_were_not_forced_do_not_count(self):
+        times = {"sightline": 2.0, "torch": 3.0, "ort-mha": 2.0}
+        measured = {"peak": 100.0, "operations": 160.0, "seconds": times, "not_forced": ["ort-mha"]}
+        self.assertEqual(found("avx2", **measured), {"x best peer": (1.5, 1.3)})
+        self.assertIn("ort-mha* 80 %", tables.line("avx2", row(**measured)))
+
     def test_time_per_pair(self):
         measured = {"operations": 10.0, "full_operations": 40.0, "seconds": {"sightline": 3.0, "full": 10.0}}
         self.assertEqual(found("window", **measured)["time per pair"], (1.2, 1.15))
