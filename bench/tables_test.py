@@ -52,7 +52,9 @@ class Targets(unittest.TestCase):
 
     def test_threads(self):
         measured = {"seconds": {"1": 9.0, "2": 5.0}, "peaks": {"1": 100.0, "2": 200.0}}
-        self.assertEqual(found("threads", **measured), {"of peaks' ratio": (0.9, 0.95)})
+        self.assertEqual(found("threads", **measured)["of peaks' ratio"], (0.9, 0.95))
+        busy = {**measured, "peaks": {"1": 100.0, "2": 110.0}}
+        self.assertIn("busy machine: 1.1, not 1.8", tables.line("threads", row(kind="forward", **busy)))
 
     def test_growth(self):
         measured = {"lengths": [1, 2, 4], "seconds": {"1": 3.0, "2": 12.0, "4": 48.0}}
