@@ -16,7 +16,9 @@ import numpy as np
 
 import engines
 import problem
+import rivals
 import sightline_c
+from shapes import Shape
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMIT = 2
@@ -45,7 +47,7 @@ class Error:
 
 @dataclasses.dataclass
 class Row:
-    case: problem.Shape
+    case: Shape
     magnitude: float
     ours: Error = dataclasses.field(default_factory=Error)
     torch: Error = dataclasses.field(default_factory=Error)
@@ -61,12 +63,12 @@ class Row:
             expected = case.reference()
             ours = engines.sightline(case, 1, library, "basic")
             ours.run()
-            self.ours.add(ours.output(), expected["out"])
+            self.ours.add(ours.output()["out"], expected["out"])
             self.lse.add(ours.observed["lse"], expected["lse"])
             self.entropy.add(ours.observed["entropy"], expected["entropy"])
-            torch = engines.torch_sdpa(case, 1)
+            torch = rivals.torch_sdpa(case, 1)
             torch.run()
-            self.torch.add(torch.output(), expected["out"])
+            self.torch.add(torch.output()["out"], expected["out"])
 
     def __str__(self):
         rms, largest = self.ratios()
@@ -99,7 +101,7 @@ def table():
             for n in lengths:
                 heads = max(LENGTHS) // n
                 for causal in (False, True):
-                    yield Row(problem.Shape(1, heads, heads, n, n, width, width, causal), magnitude)
+                    yield Row(Shape(1, heads, heads, n, n, width, width, causal), magnitude)
 
 
 def main():
@@ -109,7 +111,7 @@ def main():
     chosen = parser.parse_args()
     library = sightline_c.built_library(chosen.build)
     try:
-        print(f"torch {engines.version('torch')}, sightline {library.simd_target()}, {chosen.seeds} seeds\n")
+        print(f"torch {rivals.version('torch')}, sightline {library.simd_target()}, {chosen.seeds} seeds\n")
     except engines.Unsupported as reason:
         parser.error(f"torch is {reason}")
     print(HEADER)

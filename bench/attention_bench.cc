@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/fma_peak.h"
 #include "bench/forward_case.h"
+#include "bench/limits.h"
 #include "sightline/error.h"
 #include "src/cpu/target.h"
 

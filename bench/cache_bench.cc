@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/fma_peak.h"
+#include "bench/limits.h"
 #include "sightline/kv_cache.h"
 
 namespace sightline::bench {
@@ -88,15 +88,11 @@ class Decoding {
 
 // Bytes a second of a sum over that many, the best of several.
 double read_rate(double bytes) {
-  std::vector<float> numbers(static_cast<std::size_t>(bytes / sizeof(float)) / 64 * 64, 1.0f);
+  const std::vector<std::uint32_t> words(static_cast<std::size_t>(bytes) / sizeof(std::uint32_t), 1);
   double best = 0;
   for (int repeat = 0; repeat < 5; ++repeat) {
     const double start = sightline_process_seconds();
-    float sums[64] = {};
-    for (std::size_t i = 0; i < numbers.size(); i += 64) {
-      for (std::size_t lane = 0; lane < 64; ++lane) sums[lane] += numbers[i + lane];
-    }
-    benchmark::DoNotOptimize(sums);
+    benchmark::DoNotOptimize(sightline_plain_sum(words.data(), words.size() * sizeof(std::uint32_t)));
     best = std::max(best, bytes / (sightline_process_seconds() - start));
   }
   return best;

@@ -18,9 +18,10 @@ import tempfile
 
 import accuracy
 import engines
-import peers
+import harness
 import problem
 import sightline_c
+from shapes import Shape
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COPIED = ["src", "include", "cmake", "CMakeLists.txt"]
@@ -28,7 +29,7 @@ FROZEN = (64, 4096)
 NO_CHUNKS = 1 << 30
 VARIANTS = [(32, 4096), (128, 4096), (64, 1024), (64, 2048), (64, 8192), (64, NO_CHUNKS)]
 SHAPES = [
-    problem.Shape(1, heads, heads, n, n, width, width, causal)
+    Shape(1, heads, heads, n, n, width, width, causal)
     for n, heads, width in ((2048, 4, 64), (2048, 4, 128), (8192, 1, 64))
     for causal in (False, True)
 ]
@@ -75,14 +76,15 @@ def errors(shape, libraries, seeds):
         for variant, library in libraries.items():
             contender = engines.sightline(case, 1, library)
             contender.run()
-            found[variant].add(contender.output(), expected)
+            found[variant].add(contender.output()["out"], expected)
     return found
 
 
-def show_shape(shape, libraries, clock, chosen):
+def show_shape(shape, libraries, limits, chosen):
     case = problem.Problem(shape)
     found = {variant: engines.sightline(case, 1, library) for variant, library in libraries.items()}
-    best, peak = peers.interleaved_minima(found, clock, chosen.repeat)
+    runs = {variant: contender.run for variant, contender in found.items()}
+    best, peak = harness.interleaved_minima(runs, harness.Clock(), limits.peak, chosen.budget, set(runs))
     error = errors(shape, libraries, chosen.seeds)
     for variant, seconds in best.items():
         cells = [
@@ -100,7 +102,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", help="where to build")
     parser.add_argument("--build", default=str(ROOT / "build"), help="where the frozen ones were built")
-    parser.add_argument("--repeat", type=int, default=15)
+    parser.add_argument("--budget", type=float, default=30, help="seconds of turns for each shape")
     parser.add_argument("--seeds", type=int, default=5)
     chosen = parser.parse_args()
     work = pathlib.Path(chosen.work or tempfile.mkdtemp(prefix="sightline-constants-"))
@@ -108,10 +110,10 @@ def main():
     for variant in VARIANTS:
         print(f"building {name(variant)}", file=sys.stderr)
         libraries[variant] = built(variant, work)
-    clock = peers.Clock(1, chosen.build)
+    limits = harness.Limits(chosen.build)
     print("| shape | constants | of peak | time | RMS error | max error |\n|---|---|---|---|---|---|")
     for shape in SHAPES:
-        show_shape(shape, libraries, clock, chosen)
+        show_shape(shape, libraries, limits, chosen)
 
 
 if __name__ == "__main__":

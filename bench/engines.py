@@ -1,14 +1,16 @@
-"""What is timed: Sightline, and the engines beside it. Each takes a Problem and gives a Contender."""
+"""Sightline as a contender: what is timed of a Problem, and what that must give."""
 
 import ctypes
 import dataclasses
-import pathlib
 from collections.abc import Callable
 
 import numpy as np
 
+import packing
 import sightline_c
 
+EXACT_TOLERANCE = 1e-4
+BF16_TOLERANCE = 0.05
 TOP_KEYS = 4
 OVERVIEW_BINS = 64
 
@@ -19,15 +21,13 @@ class Unsupported(Exception):
 
 @dataclasses.dataclass
 class Contender:
-    run: Callable[[], None]
-    output: Callable[[], np.ndarray]  # of the last run, [B, Hq, Nq, Dv]
+    run: Callable[[], None]  # points into what the contender holds
+    output: Callable[[], dict]  # of the last run: "out" [B, Hq, Nq, Dv], or gradients by name
     observed: dict = dataclasses.field(default_factory=dict)  # Sightline's: name -> array
-    tolerance: float = 1e-4  # largest difference from fp64, as a share of the largest value
+    tolerance: float = EXACT_TOLERANCE  # largest difference from fp64, as a share of the largest value
     difference: float = 0.0  # what it is
-
-
-def tensor(array):
-    return sightline_c.Tensor.dense(array.ctypes.data, array.shape)
+    first: float = 0.0  # seconds of the first run, by the clock that it is timed with
+    state: object = None  # what else the run points into
 
 
 BASIC = ("lse", "row_max", "entropy", "position")
@@ -71,166 +71,72 @@ def observations(shape, level):
     return arrays, counts
 
 
+def pointer(array):
+    return array.ctypes.data_as(ctypes.c_void_p).value
+
+
+def arguments(problem, threads, q, out, **fields):
+    """Arguments over the problem's keys and values."""
+    shape = problem.shape
+    args = sightline_c.AttentionArgs(
+        q=q,
+        k=problem.packed_k.tensor,
+        v=problem.packed_v.tensor,
+        out=out,
+        threads=threads,
+        causal=int(shape.causal),
+        alignment=sightline_c.TOP_LEFT,
+        **fields,
+    )
+    if shape.window:
+        args.has_window, args.window_left, args.window_right = 1, shape.window - 1, -1
+    bounds = np.array(shape.cu_seqlens(), np.int32)
+    args.lives_as_long = (problem, bounds)
+    if shape.lengths:
+        args.cu_seqlens_q = args.cu_seqlens_k = pointer(bounds)
+        args.cu_seqlen_count = len(bounds)
+    return args
+
+
 def sightline(problem, threads, library, level="none"):
     out = np.empty(problem.shape.output_shape(), np.float32)
     arrays, counts = observations(problem.shape, level)
-    args = sightline_c.AttentionArgs(
-        q=tensor(problem.q),
-        k=tensor(problem.k),
-        v=tensor(problem.v),
-        out=tensor(out),
-        threads=threads,
-        causal=int(problem.shape.causal),
-        alignment=sightline_c.TOP_LEFT,
-        **{name: array.ctypes.data_as(ctypes.c_void_p).value for name, array in arrays.items()},
-        **counts,
+    pointers = {name: pointer(array) for name, array in arrays.items()}
+    args = arguments(problem, threads, packing.dense(problem.q), packing.dense(out), **pointers, **counts)
+    return Contender(lambda: library.attention(args), lambda: {"out": out}, arrays)
+
+
+def sightline_fast(problem, threads, library):
+    """Precision fast, queries and output bf16; so are keys and values of the problem, or are rounded."""
+    if not library.fast_available():
+        raise Unsupported("this machine has no instruction for it")
+    q = packing.pack(problem.q, "bf16")
+    k, v = (packing.pack(array, "bf16") for array in (problem.k, problem.v))
+    out = np.zeros(problem.shape.output_shape(), np.uint16)
+    tensor = sightline_c.Tensor.dense(out.ctypes.data, out.shape, sightline_c.BF16)
+    args = arguments(problem, threads, q.tensor, tensor)
+    args.k, args.v = k.tensor, v.tensor
+    options = sightline_c.Options(precision=sightline_c.FAST)
+    return Contender(
+        run=lambda: library.attention_run(args, options),
+        output=lambda: {"out": packing.from_bf16(out)},
+        tolerance=BF16_TOLERANCE,
+        state=(q, k, v),
     )
-    return Contender(lambda: library.attention(args), lambda: out, arrays)
 
 
-BF16_TOLERANCE = 0.05
-
-
-def to_bf16(array):
-    """The bits of the nearest bf16, ties to even."""
-    bits = array.view(np.uint32).astype(np.uint64)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
-def sightline_fast(problem, threads, build):
-    """Precision::fast, all tensors bf16."""
+def sightline_backward(problem, threads, library):
+    """The gradients alone; the forward pass has been run."""
     shape = problem.shape
-    library = ctypes.CDLL(str(pathlib.Path(build) / "bench" / "libsightline_fast_pass.so"))
-    tensors = [to_bf16(array) for array in (problem.q, problem.k, problem.v)]
-    addresses = (ctypes.c_void_p * 3)(*(array.ctypes.data for array in tensors))
-    out = np.zeros(shape.output_shape(), np.uint16)
-    order = (shape.batch, shape.query_heads, shape.kv_heads, shape.queries, shape.keys, shape.width, shape.value_width)
-    sizes = (ctypes.c_int64 * 7)(*order)
-    output = ctypes.c_void_p(out.ctypes.data)
-
-    def run():
-        if library.sightline_fast_pass(addresses, output, sizes, int(shape.causal), threads) != 0:
-            raise Unsupported("see above")
-
-    def widened(tensors=tensors):  # which live as long as the contender
-        return (out.astype(np.uint32) << 16).view(np.float32)
-
-    return Contender(run, widened, tolerance=BF16_TOLERANCE)
-
-
-def imported(name):
-    try:
-        return __import__(name)
-    except ImportError as error:
-        raise Unsupported(f"not installed ({error})") from error
-
-
-def torch_sdpa(problem, threads):
-    torch = imported("torch")
-    torch.set_num_threads(threads)
-    q, k, v = (torch.from_numpy(array) for array in (problem.q, problem.k, problem.v))
-    shape, last = problem.shape, {}
-    attend = torch.nn.functional.scaled_dot_product_attention
-
-    def run():
-        last["out"] = attend(q, k, v, is_causal=shape.causal, enable_gqa=shape.kv_heads != shape.query_heads)
-
-    return Contender(run, lambda: last["out"].numpy())
-
-
-def torch_bf16(problem, threads):
-    torch = imported("torch")
-    torch.set_num_threads(threads)
-    q, k, v = (torch.from_numpy(array).bfloat16() for array in (problem.q, problem.k, problem.v))
-    shape, last = problem.shape, {}
-    attend = torch.nn.functional.scaled_dot_product_attention
-
-    def run():
-        last["out"] = attend(q, k, v, is_causal=shape.causal, enable_gqa=shape.kv_heads != shape.query_heads)
-
-    return Contender(run, lambda: last["out"].float().numpy(), tolerance=BF16_TOLERANCE)
-
-
-def onnx_session(node, inputs, opsets, threads):
-    onnx, onnxruntime = imported("onnx"), imported("onnxruntime")
-    helper = onnx.helper
-
-    def declare(name, shape):
-        return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
-
-    graph = helper.make_graph(
-        [helper.make_node(**node)], "attention", [declare(name, array.shape) for name, array in inputs.items()],
-        [declare("out", None)],
+    out = np.empty(shape.output_shape(), np.float32)
+    state = {name: np.empty(out.shape[:3], np.float32) for name in ("row_max", "row_sum")}
+    pointers = {name: pointer(array) for name, array in state.items()}
+    args = arguments(problem, threads, packing.dense(problem.q), packing.dense(out), **pointers)
+    library.attention(args)
+    dout = problem.gradient_of_output()
+    shapes = {"q": shape.query_shape(), "k": shape.key_shape(), "v": shape.value_shape()}
+    arrays = {name: np.empty(size, np.float32) for name, size in shapes.items()}
+    gradients = sightline_c.Gradients(
+        dout=packing.dense(dout), **{name: packing.dense(array) for name, array in arrays.items()}
     )
-    imports = [helper.make_opsetid(domain, version) for domain, version in opsets]
-    model = helper.make_model(graph, opset_imports=imports, ir_version=10)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-    except Exception as error:  # the package has no common base for what it throws
-        raise Unsupported(str(error).splitlines()[0]) from error
-    last = {}
-
-    def run():
-        last["out"] = session.run(None, inputs)[0]
-
-    return run, last
-
-
-def ort_mha(problem, threads):
-    """The contrib operator MultiHeadAttention; its tensors are [B, n, heads * width]."""
-    shape = problem.shape
-    if shape.kv_heads != shape.query_heads:
-        raise Unsupported("MultiHeadAttention has no grouped heads")
-
-    def joined(array):
-        return np.ascontiguousarray(array.transpose(0, 2, 1, 3)).reshape(shape.batch, array.shape[2], -1)
-
-    node = {
-        "op_type": "MultiHeadAttention",
-        "inputs": ["q", "k", "v"],
-        "outputs": ["out"],
-        "domain": "com.microsoft",
-        "num_heads": shape.query_heads,
-        "unidirectional": int(shape.causal),
-    }
-    inputs = {"q": joined(problem.q), "k": joined(problem.k), "v": joined(problem.v)}
-    run, last = onnx_session(node, inputs, [("", 17), ("com.microsoft", 1)], threads)
-    split = (shape.batch, shape.queries, shape.query_heads, shape.value_width)
-    return Contender(run, lambda: last["out"].reshape(split).transpose(0, 2, 1, 3))
-
-
-def ort_attention(problem, threads):
-    """The standard operator Attention of opset 23."""
-    node = {
-        "op_type": "Attention",
-        "inputs": ["q", "k", "v"],
-        "outputs": ["out"],
-        "is_causal": int(problem.shape.causal),
-    }
-    inputs = {"q": problem.q, "k": problem.k, "v": problem.v}
-    run, last = onnx_session(node, inputs, [("", 23)], threads)
-    return Contender(run, lambda: last["out"])
-
-
-def openvino_sdpa(problem, threads):
-    openvino = imported("openvino")
-    operators = imported("openvino.opset13").opset13
-    shape = problem.shape
-    if shape.kv_heads != shape.query_heads:
-        raise Unsupported("scaled_dot_product_attention has no grouped heads")
-    inputs = [problem.q, problem.k, problem.v]
-    parameters = [operators.parameter([*array.shape[:2], -1, array.shape[3]], np.float32) for array in inputs]
-    attend = operators.scaled_dot_product_attention(*parameters, causal=shape.causal)
-    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
-    request = openvino.Core().compile_model(openvino.Model([attend], parameters), "CPU", settings).create_infer_request()
-    return Contender(lambda: request.infer(inputs, share_inputs=True), lambda: request.get_output_tensor().data)
-
-
-PEERS = {"torch": torch_sdpa, "torch-bf16": torch_bf16, "ort-mha": ort_mha, "ort-attention": ort_attention, "openvino": openvino_sdpa}
-PACKAGES = {"torch": "torch", "torch-bf16": "torch", "ort-mha": "onnxruntime", "ort-attention": "onnxruntime", "openvino": "openvino"}
-
-
-def version(peer):
-    return imported(PACKAGES[peer]).__version__
+    return Contender(lambda: library.attention_backward(args, gradients), lambda: arrays, state=(out, state, dout))

@@ -1,4 +1,5 @@
-"""sightline/sightline.h for ctypes. Needs nothing but the standard library and a built libsightline.so."""
+"""sightline/sightline.h for ctypes, and the options of sightline_execution.h. Needs nothing but the standard library
+and a built libsightline.so."""
 
 import ctypes
 import pathlib
@@ -7,6 +8,7 @@ OK = 0
 F32, BOOL, F16, BF16, I8_ROW, Q4_1 = range(6)
 BOTTOM_RIGHT, TOP_LEFT = 0, 1
 WEIGHT, VALUE_WEIGHT = 0, 1
+EXACT, FAST = 0, 1
 
 _FLOATS = ctypes.c_void_p  # addresses: arrays of any library give theirs
 
@@ -142,6 +144,18 @@ class Gradients(ctypes.Structure):
         super().__init__(struct_size=ctypes.sizeof(Gradients), **fields)
 
 
+class Options(ctypes.Structure):
+    """sightline_options."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        *_addresses_and_numbers("executor* workspace* progress* resume* save* precision"),
+    ]
+
+    def __init__(self, **fields):
+        super().__init__(struct_size=ctypes.sizeof(Options), **fields)
+
+
 class SightlineError(Exception):
     """A call failed; the text is the library's message."""
 
@@ -153,6 +167,8 @@ class Library:
         self._library = ctypes.CDLL(str(path))
         self._attention = self._library.sightline_attention
         self._attention.argtypes = [ctypes.POINTER(AttentionArgs), ctypes.c_char_p, ctypes.c_size_t]
+        self._run = self._library.sightline_attention_run
+        self._run.argtypes = [ctypes.POINTER(AttentionArgs), ctypes.POINTER(Options), *self._attention.argtypes[1:]]
         self._backward = self._library.sightline_attention_backward
         self._backward.argtypes = [ctypes.POINTER(AttentionArgs), ctypes.POINTER(Gradients), *self._attention.argtypes[1:]]
         self._library.sightline_simd_target.restype = ctypes.c_char_p
@@ -161,6 +177,10 @@ class Library:
     def attention(self, args):
         """Runs one problem; args and what it points at stay the caller's."""
         self._call(self._attention, ctypes.byref(args))
+
+    def attention_run(self, args, options):
+        """The same, as the options say."""
+        self._call(self._run, ctypes.byref(args), ctypes.byref(options))
 
     def attention_backward(self, args, gradients):
         """Gradients of a problem that was run with row_max and row_sum."""
@@ -171,6 +191,9 @@ class Library:
         message = ctypes.create_string_buffer(512)
         if function(*arguments, message, len(message)) != OK:
             raise SightlineError(message.value.decode(errors="replace"))
+
+    def fast_available(self):
+        return self._library.sightline_fast_available() != 0
 
     def version(self):
         return self._library.sightline_version().decode()

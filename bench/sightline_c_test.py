@@ -137,6 +137,18 @@ class FieldsLieWhereTheLibraryReadsThem(unittest.TestCase):
         self.assertEqual(last.offset + last.size, ctypes.sizeof(sightline_c.AttentionArgs))
 
 
+class OptionsLieWhereTheLibraryReadsThem(unittest.TestCase):
+    def test_precision(self):
+        example = Example(threads=1)
+        LIBRARY.attention_run(example.args, sightline_c.Options())
+        self.assertAlmostEqual(example.out[0], 5, places=5)
+        if LIBRARY.fast_available():
+            LIBRARY.attention_run(example.args, sightline_c.Options(precision=sightline_c.FAST))
+            self.assertAlmostEqual(example.out[0], 5, delta=0.1)
+        with self.assertRaises(sightline_c.SightlineError):
+            LIBRARY.attention_run(example.args, sightline_c.Options(precision=7))
+
+
 class GradientsLieWhereTheLibraryReadsThem(unittest.TestCase):
     def test_gradients(self):
         arrays = {name: floats(-1, -1, -1) for name in ("row_max", "row_sum", "q", "k", "v", "bias", "slope", "one")}
