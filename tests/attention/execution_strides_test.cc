@@ -107,10 +107,10 @@ class FarStrides : public ::testing::TestWithParam<bool> {
     for (auto* bytes : {&mask_, &keep_}) {
       for (auto& bit : *bytes) bit = random() % 4 != 0;
     }
-    problem_.q = dense_view(std::as_const(q_).data(), kQueries);
-    problem_.k = dense_view(std::as_const(k_).data(), kKeys);
-    problem_.v = dense_view(std::as_const(v_).data(), kKeys);
-    problem_.bias = dense_view(std::as_const(bias_).data(), kMap);
+    problem_.q = dense_view(q_.data(), kQueries);
+    problem_.k = dense_view(k_.data(), kKeys);
+    problem_.v = dense_view(v_.data(), kKeys);
+    problem_.bias = dense_view(bias_.data(), kMap);
     problem_.mask = flags(mask_);
     problem_.keep = flags(keep_);
   }
@@ -177,9 +177,9 @@ TEST(FarPages, AreFound) {
     std::copy_n(&v[j * kWidth], kWidth, pool + (kPages + table[j]) * kStride);
   }
   AttentionProblem problem;
-  problem.q = dense_view(std::as_const(q).data(), {1, 1, 1, kWidth});
-  problem.k = dense_view(std::as_const(k).data(), {1, 1, kPages, kWidth});
-  problem.v = dense_view(std::as_const(v).data(), {1, 1, kPages, kWidth});
+  problem.q = dense_view(q.data(), {1, 1, 1, kWidth});
+  problem.k = dense_view(k.data(), {1, 1, kPages, kWidth});
+  problem.v = dense_view(v.data(), {1, 1, kPages, kWidth});
   attention(problem, dense_view(expected.data(), {1, 1, 1, kWidth}));
   problem.k.data = pool;
   problem.v.data = pool + kPages * kStride;
