@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "sightline/backward.h"
 #include "sightline/error.h"
 #include "src/cpu/target.h"
 
@@ -35,10 +36,9 @@ struct Head {
     topk_weight.resize(n * 4), topk_index.resize(n * 4), offset_mass.resize(n * 3), segment_mass.resize(n * 2),
         overview.resize(4);
     segment_of_key.assign(n, 1), segment_of_key[0] = 0;
-    const float *queries = q.data(), *keys = k.data(), *values = v.data();
-    problem.q = dense_view(queries, {1, 1, n, 4});
-    problem.k = dense_view(keys, {1, 1, n, 4});
-    problem.v = dense_view(values, {1, 1, n, 4});
+    problem.q = dense_view(q.data(), {1, 1, n, 4});
+    problem.k = dense_view(k.data(), {1, 1, n, 4});
+    problem.v = dense_view(v.data(), {1, 1, n, 4});
     see = {.row_max = row_max.data(),
            .row_sum = row_sum.data(),
            .lse = lse.data(),
@@ -240,11 +240,10 @@ TEST_P(AttentionTest, EmptySizes) {
   AttentionProblem problem;
   problem.q = dense_view(none, {1, 2, 0, 4});
   std::vector<float> keys(2 * 3 * 4), mass(6, 7.0f), out(8, 7.0f), lse(2, 7.0f);
-  const float* data = keys.data();
-  problem.k = problem.v = dense_view(data, {1, 2, 3, 4});
+  problem.k = problem.v = dense_view(keys.data(), {1, 2, 3, 4});
   attention(problem, {}, {.key_mass = mass.data()});
   EXPECT_EQ(mass, std::vector<float>(6, 0.0f));
-  problem.q = dense_view(data, {1, 2, 1, 4});
+  problem.q = dense_view(keys.data(), {1, 2, 1, 4});
   problem.k = problem.v = dense_view(none, {1, 2, 0, 4});
   attention(problem, dense_view(out.data(), {1, 2, 1, 4}), {.lse = lse.data()});
   EXPECT_EQ(out, std::vector<float>(8, 0.0f));
@@ -279,6 +278,31 @@ TEST_P(AttentionTest, ForcingATargetDoesNotChangeWhichOnesRun) {
   cpu::force_target("");
   EXPECT_EQ(simd_targets(), with_one_forced);
   EXPECT_NE(std::find(with_one_forced.begin(), with_one_forced.end(), GetParam()), with_one_forced.end());
+}
+
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const BadArgument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Attention, RefusesNumbersThatAreNoValueOfAnEnum) {
+  Head head(3);
+  const AttentionOptions options{.precision = static_cast<Precision>(2)};
+  const std::string expected = "precision is 2, which is none of its values, 0 to 1";
+  EXPECT_EQ(refusal([&] { attention(head.problem, {}, head.see, options); }), expected);
+  EXPECT_EQ(refusal([&] { workspace_size(head.problem, {}, head.see, options); }), expected);
+  EXPECT_EQ(refusal([&] { AttentionPlan(head.problem, head.see, options); }), expected);
+  EXPECT_EQ(refusal([&] { attention_backward(head.problem, {}, {}, {}, options); }), expected);
+  float weight = 0;
+  EXPECT_EQ(refusal([&] {
+              tile(head.problem, {}, {0, 0, 0, 1, 0, 1}, static_cast<Stage>(4), &weight);
+            }),
+            "stage is 4, which is none of its values, 0 to 3");
 }
 
 TEST(Attention, RefusesThreadCountsBelowZero) {
