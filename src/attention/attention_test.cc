@@ -326,6 +326,52 @@ TEST_P(AttentionTest, RunningMassWithoutANewRow) {
   EXPECT_EQ(mass, after);
 }
 
+TEST_P(AttentionTest, AHeadOfScaleZeroIsKnockedOutWhateverItSees) {
+  for (const std::int64_t n : {3, 100}) {  // stacked rows, and a tile of them
+    for (const float poison : {kNaN, INFINITY}) {
+      for (const float scale : {0.0f, -0.0f}) {
+        for (const auto member : {&Head::q, &Head::k, &Head::v}) {
+          Head head(n);
+          (head.*member)[5] = poison;
+          head.problem.head_scale = {&scale, 1};
+          head.run();
+          for (const float x : head.out) ASSERT_TRUE(x == 0 && !std::signbit(x)) << x;
+          const bool in_scores = member != &Head::v;
+          EXPECT_EQ(std::isnan(head.lse[1]), in_scores) << "what the head sees is still reported";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, AHeadOfScaleZeroHasNoGradient) {
+  Head head(3);
+  head.k[5] = kNaN;
+  const float scale = 0, sink = 1, slope = 1;
+  head.problem.head_scale = {&scale, 1};
+  head.problem.sinks = {&sink, 1};
+  head.problem.alibi_slopes = {&slope, 1};
+  head.run();
+  const std::vector<float> dout(12, kNaN);
+  std::vector<float> dq(12, 7.0f), dk = dq, dv = dq;
+  float dsink = 7, dslope = 7;
+  const std::array<std::int64_t, 4> shape = {1, 1, 3, 4};
+  attention_backward(head.problem, {dense_view(head.out.data(), shape), head.row_max.data(), head.row_sum.data()},
+                     dense_view(dout.data(), shape),
+                     {.q = dense_view(dq.data(), shape),
+                      .k = dense_view(dk.data(), shape),
+                      .v = dense_view(dv.data(), shape),
+                      .bias = {},
+                      .sinks = &dsink,
+                      .alibi_slopes = &dslope});
+  const std::vector<float> zeros(12, 0.0f);
+  EXPECT_EQ(dq, zeros);
+  EXPECT_EQ(dk, zeros);
+  EXPECT_EQ(dv, zeros);
+  EXPECT_EQ(dsink, 0.0f);
+  EXPECT_EQ(dslope, 0.0f);
+}
+
 // Lengths whose squares fp32 cannot hold.
 TEST_P(AttentionTest, MeasuresValuesOfAnyLength) {
   for (const float length : {1e-30f, 1e-20f, 1.0f, 1e20f, 1e30f}) {
