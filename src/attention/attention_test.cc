@@ -3,9 +3,12 @@
 #include "sightline/attention.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "sightline/backward.h"
 #include "sightline/error.h"
 #include "src/cpu/target.h"
+#include "src/tensor/half.h"
 
 namespace sightline {
 namespace {
@@ -225,6 +229,65 @@ TEST_P(AttentionTest, LowestFiniteBiasIsANumber) {
   EXPECT_EQ(head.out[4], 6.0f);
   EXPECT_EQ(head.out[8], 4.5f);
   EXPECT_NEAR(head.entropy[0], std::log(3.0), 1e-6);
+}
+
+// A bias of [n, n] in memory of any type and strides: numbers that all types hold, and every seventh one hides.
+struct BiasInMemory {
+  std::vector<std::uint32_t> memory;
+  TensorView view;
+
+  static float value(std::int64_t element) {
+    return element % 7 == 3 ? -INFINITY : static_cast<float>(element % 29 - 14) / 8;
+  }
+  BiasInMemory(DType dtype, std::int64_t n, std::int64_t row_stride, std::int64_t column_stride)
+      : memory(2 * (n + 1) * n + 1),
+        view{memory.data(),
+             dtype,
+             {1, 1, row_stride == 0 ? 1 : n, column_stride == 0 ? 1 : n},
+             {0, 0, row_stride, column_stride}} {
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      const float number = value(static_cast<std::int64_t>(i));
+      if (dtype == DType::f32) memory[i] = std::bit_cast<std::uint32_t>(number);
+      if (dtype == DType::f32) continue;
+      const std::uint16_t half = dtype == DType::f16 ? f32_to_f16(number) : f32_to_bf16(number);
+      std::memcpy(reinterpret_cast<std::byte*>(memory.data()) + 2 * i, &half, sizeof half);
+    }
+  }
+};
+
+// The same sum and the same keys hidden, through functions.
+TEST_P(AttentionTest, ABiasIsAddedWhateverItsTypeAndStrides) {
+  for (const std::int64_t n : {3, 100, 150}) {
+    const std::array<std::int64_t, 2> strides[] = {{n, 1}, {n + 1, 1}, {2 * n, 2}, {1, n}, {0, 1}, {1, 0}, {0, 0}};
+    for (const auto& [row_stride, column_stride] : strides) {
+      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        const BiasInMemory bias(dtype, n, row_stride, column_stride);
+        const auto at = [rows = row_stride, columns = column_stride](const ScorePair& pair) {
+          return BiasInMemory::value(pair.row * rows + pair.key * columns);
+        };
+        const auto add = score_function([at](float score, const ScorePair& pair) {
+          const float number = at(pair);
+          return number == -INFINITY ? score : score + number;
+        });
+        const auto hide = mask_function([at](const ScorePair& pair) { return at(pair) != -INFINITY; });
+        Head biased(n), expected(n);
+        for (std::int64_t i = 0; i < 4 * n; ++i) {
+          biased.q[i] = biased.k[i] = biased.v[i] = static_cast<float>(i * i % 23) / 16 - 0.7f;
+        }
+        expected.q = expected.k = expected.v = biased.q;
+        const SequenceSpan span{.key_position = 5};  // the first block begins before the keys
+        for (Head* head : {&biased, &expected}) head->problem.sequences = {&span, 1};
+        biased.problem.bias = bias.view;
+        expected.problem.score_function = &add;
+        expected.problem.mask_function = &hide;
+        biased.run();
+        expected.run();
+        EXPECT_EQ(biased.out, expected.out) << n << " " << row_stride << " " << column_stride << dtype_name(dtype);
+        EXPECT_EQ(biased.row_max, expected.row_max);
+        EXPECT_EQ(biased.topk_index, expected.topk_index);
+      }
+    }
+  }
 }
 
 TEST_P(AttentionTest, MassCountsTheChosenRows) {
