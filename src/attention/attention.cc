@@ -72,7 +72,7 @@ class Call {
 
   PassStates states() {
     if (options_.resume == nullptr && options_.save == nullptr) return {};
-    saved_ = std::make_unique<AttentionState::Impl>(prepared_.geometry, *tasks_);
+    saved_ = std::make_unique<AttentionState::Impl>(prepared_.geometry, *tasks_, options_.save != nullptr);
     if (options_.resume != nullptr) resume_from(*options_.resume->impl(), *saved_, *tasks_);
     return {options_.resume == nullptr ? nullptr : options_.resume->impl(),
             options_.save == nullptr ? nullptr : saved_.get()};

@@ -30,7 +30,7 @@ void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& 
 }
 
 void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
-                  std::span<TileWorkspace* const> chunks, TileWorkspace& workspace) {
+                  std::span<TileState* const> chunks, TileWorkspace& workspace) {
   TilePass(head, sight, tile, workspace).merge(chunks);
   TileFinish(head, sight, tile, workspace).run();
 }
@@ -96,7 +96,7 @@ void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& 
 }
 
 void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
-                  std::span<TileWorkspace* const> chunks, TileWorkspace& workspace) {
+                  std::span<TileState* const> chunks, TileWorkspace& workspace) {
   HWY_DYNAMIC_DISPATCH(merge_chunks)(head, sight, tile, chunks, workspace);
 }
 
