@@ -38,6 +38,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "src/cpu/dispatch.h"
 #include "src/cpu/target.h"
 
 namespace sightline {
@@ -49,7 +50,7 @@ HWY_EXPORT(fma_rounds);
 double slice_rate(std::int64_t rounds, double* seconds) {
   double operations = 0;
   const double start = sightline_process_seconds();
-  volatile double kept = HWY_DYNAMIC_DISPATCH(fma_rounds)(rounds, &operations);
+  volatile double kept = SIGHTLINE_DISPATCH(fma_rounds)(rounds, &operations);
   static_cast<void>(kept);
   *seconds = sightline_process_seconds() - start;
   return static_cast<double>(rounds) * operations / *seconds;

@@ -42,6 +42,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "src/cpu/dispatch.h"
+
 namespace sightline {
 
 HWY_EXPORT(prepare_rows);
@@ -55,11 +57,11 @@ TileRows backward_tile(std::int64_t rows, std::int64_t index) {
   return tile;
 }
 
-double prepare_rows(const BackwardHead& head) { return HWY_DYNAMIC_DISPATCH(prepare_rows)(head); }
+double prepare_rows(const BackwardHead& head) { return SIGHTLINE_DISPATCH(prepare_rows)(head); }
 
 void run_key_blocks(const BackwardGroup& group, BlockRange blocks, BackwardWorkspace& workspace, float* query_sums,
                     const TileHook& begin, const TileHook& end) {
-  HWY_DYNAMIC_DISPATCH(run_key_blocks)(group, blocks, workspace, query_sums, begin, end);
+  SIGHTLINE_DISPATCH(run_key_blocks)(group, blocks, workspace, query_sums, begin, end);
 }
 
 }  // namespace sightline
