@@ -23,7 +23,7 @@ void run_key_blocks(const BackwardGroup& group, BlockRange range, BackwardWorksp
     const HeadProblem& problem = group.heads[head].problem;
     for (std::int64_t index = 0; index < backward_tiles(problem.rows); ++index, ++number) {
       const TileRows tile = backward_tile(problem.rows, index);
-      const BlockRange seen = problem.blocks(seen_by_position(problem, tile));
+      const BlockRange seen = problem.blocks(problem.interval(tile));
       const BlockRange both{std::max(range.begin, seen.begin), std::min(range.end, seen.end)};
       if (both.begin >= both.end || group.heads[head].out_scale() == 0) continue;
       const TileTurn turn{number, head, tile, seen};

@@ -130,10 +130,9 @@ BlockRange chunks_of(const HeadProblem& head) {
   return {blocks.begin / kChunkBlocks, (blocks.end - 1) / kChunkBlocks + 1};
 }
 
-// About how long a tile takes: lanes times blocks that its first or last row sees, or one between them.
+// About how long a tile takes.
 std::int64_t work_of(const HeadProblem& head, const TileRows& tile) {
-  const KeyInterval first = head.interval(tile.row(0)), last = head.interval(tile.row(tile.live_end - 1));
-  return head.blocks({first.begin, std::max(first.end, last.end)}).count() * tile.lanes;
+  return head.blocks(head.interval(tile)).count() * tile.lanes;
 }
 
 }  // namespace
