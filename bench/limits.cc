@@ -57,6 +57,7 @@ HWY_AFTER_NAMESPACE();
 #include <thread>
 #include <vector>
 
+#include "src/cpu/dispatch.h"
 #include "src/cpu/target.h"
 
 namespace sightline {
@@ -68,7 +69,7 @@ HWY_EXPORT(sum_words);
 // The operations of one slice.
 double slice(std::int64_t rounds) {
   double operations = 0;
-  volatile double kept = HWY_DYNAMIC_DISPATCH(fma_rounds)(rounds, &operations);
+  volatile double kept = SIGHTLINE_DISPATCH(fma_rounds)(rounds, &operations);
   static_cast<void>(kept);
   return static_cast<double>(rounds) * operations;
 }
@@ -133,7 +134,7 @@ double sightline_fma_peak_of_threads(double seconds, int threads) {
 
 uint32_t sightline_plain_sum(const void* data, size_t bytes) {
   sightline::cpu::ensure_target();
-  return HWY_DYNAMIC_DISPATCH(sightline::sum_words)(static_cast<const std::uint32_t*>(data), bytes / 4);
+  return SIGHTLINE_DISPATCH(sightline::sum_words)(static_cast<const std::uint32_t*>(data), bytes / 4);
 }
 
 #endif  // HWY_ONCE

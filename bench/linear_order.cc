@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cpu/dispatch.h"
 #include "src/cpu/target.h"
 #include "src/ops/linear.h"
 #include "src/tensor/aligned_buffer.h"
@@ -185,7 +186,7 @@ void many_tokens(const Kernels& kernels, const AlignedBuffer<std::uint8_t>& pool
 
 int run(int rounds) {
   cpu::ensure_target();
-  const Kernels* kernels = HWY_DYNAMIC_DISPATCH(kernels)();
+  const Kernels* kernels = SIGHTLINE_DISPATCH(kernels)();
   if (kernels == nullptr) {
     fmt::print("this benchmark needs AVX-512\n");
     return 1;

@@ -153,9 +153,9 @@ struct Observations {
 };
 
 /// Computes out = attention(problem), [B, Hq, Nq, Dv], and what is asked for in `see`, in one pass with O(n) extra
-/// memory. `out.data` may be null when only observations are wanted; its rows must not share memory (no stride of 0).
-/// Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (tiling); docs/attention.md has the algebra used here.
-/// Throws BadArgument, OutOfMemory, Cancelled, and what a caller's function or executor throws, once.
+/// memory. `out.data` may be null when only observations are wanted. What is written shares no memory with itself (no
+/// stride of 0) and with what else is read or written. Milakov & Gimelshein 2018 (online softmax), Dao et al. 2022
+/// (tiling); docs/attention.md. Throws BadArgument, OutOfMemory, Cancelled, and what a caller's function throws, once.
 void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see = {},
                const AttentionOptions& options = {});
 

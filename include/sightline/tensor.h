@@ -52,7 +52,7 @@ struct TensorView {
   explicit operator bool() const { return data != nullptr; }
 };
 
-/// As TensorView, for output.
+/// As TensorView, for output; where one is read, it is one.
 struct MutableTensorView {
   void* data = nullptr;
   DType dtype = DType::f32;
@@ -60,6 +60,7 @@ struct MutableTensorView {
   std::array<std::int64_t, 4> strides{};
 
   explicit operator bool() const { return data != nullptr; }
+  operator TensorView() const { return {data, dtype, shape, strides}; }
 };
 
 /// Row-major strides of a dense tensor.

@@ -12,6 +12,7 @@
 #include "src/attention/entry.h"
 #include "src/attention/head_tasks.h"
 #include "src/attention/map.h"
+#include "src/attention/memory_use.h"
 #include "src/attention/pass_driver.h"
 #include "src/attention/row_states.h"
 #include "src/cpu/parallel.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr char kNoMemory[] = "no memory for the lists of heads, sequences and keys of this problem";
 
 void check_options(const AttentionOptions& options) {
-  require_threads(options.threads);
+  require_options(options);
   if (options.resume != nullptr && options.resume->empty())
     throw BadArgument("there is nothing in the state to resume from");
 }
@@ -46,6 +47,7 @@ class Call {
         problem_(problem),
         options_(options),
         workers_(options.threads, options.executor),
+        out_(out),
         see_(asked),
         maps_(memory) {
     const Geometry& g = prepared.geometry;
@@ -59,6 +61,7 @@ class Call {
   Call& operator=(const Call&) = delete;
 
   void run() {
+    refuse_overlaps(problem_, prepared_.geometry, out_, see_);
     pass_->run();
     if (!maps_.empty()) write_rows();
     if (options_.save != nullptr) options_.save->reset(std::move(saved_));
@@ -69,7 +72,7 @@ class Call {
 
   PassStates states() {
     if (options_.resume == nullptr && options_.save == nullptr) return {};
-    saved_ = std::make_unique<AttentionState::Impl>(prepared_.geometry, *tasks_);
+    saved_ = std::make_unique<AttentionState::Impl>(prepared_.geometry, *tasks_, options_.save != nullptr);
     if (options_.resume != nullptr) resume_from(*options_.resume->impl(), *saved_, *tasks_);
     return {options_.resume == nullptr ? nullptr : options_.resume->impl(),
             options_.save == nullptr ? nullptr : saved_.get()};
@@ -112,6 +115,7 @@ class Call {
   const AttentionProblem& problem_;
   const AttentionOptions& options_;
   const cpu::Workers workers_;
+  const MutableTensorView& out_;
   Observations see_;
   AlignedBuffer<float> own_max_, own_sum_;
   std::pmr::vector<TileWorkspace> maps_;
@@ -130,6 +134,13 @@ void write_tile(const AttentionProblem& problem, const RowState& state, const Ti
   if (stage == Stage::weights && (state.max == nullptr || state.sum == nullptr)) {
     throw BadArgument("a tile of weights needs the row state of the pass (row_max and row_sum)");
   }
+  MemoryUse use;
+  use.reads_problem(problem);
+  const auto rows = static_cast<std::size_t>(g.batch * g.query_heads * g.queries);
+  if (state.max != nullptr) use.reads("row_max", {state.max, rows});
+  if (state.sum != nullptr) use.reads("row_sum", {state.sum, rows});
+  use.writes("out", out, {range.row_end - range.row_begin, range.key_end - range.key_begin});
+  use.check();
   const ProblemTables tables(problem, g, memory);
   TileWorkspace workspace = map_workspace(problem, g, tables, memory);
   write_map(problem, g, tables, state, range, stage, out, workspace);
@@ -168,14 +179,16 @@ struct AttentionPlan::Impl {
 
   Impl(const AttentionProblem& problem, const Observations& see, const AttentionOptions& asked)
       : options(asked), prepared(problem, see, asked.precision, std::pmr::new_delete_resource()) {
-    check_options(asked);
     validate_states(see, asked.resume, asked.save);
     if (options.workspace == nullptr) options.workspace = &own;
   }
 };
 
 AttentionPlan::AttentionPlan(const AttentionProblem& problem, const Observations& see, const AttentionOptions& options)
-    : impl_(enter(kNoMemory, [&] { return std::make_unique<Impl>(problem, see, options); })) {}
+    : impl_(enter(kNoMemory, [&] {
+        check_options(options);
+        return std::make_unique<Impl>(problem, see, options);
+      })) {}
 AttentionPlan::~AttentionPlan() = default;
 
 void AttentionPlan::run(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see) {
@@ -193,7 +206,10 @@ void AttentionPlan::run(const AttentionProblem& problem, const MutableTensorView
 }
 
 void tile(const AttentionProblem& problem, const RowState& state, const TileRange& range, Stage stage, float* out) {
-  enter(kNoMemory, [&] { write_tile(problem, state, range, stage, out); });
+  enter(kNoMemory, [&] {
+    require_value(stage, Stage::weights, "stage");
+    write_tile(problem, state, range, stage, out);
+  });
 }
 
 std::vector<float> alibi_slopes(std::int64_t heads) {

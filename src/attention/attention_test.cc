@@ -3,16 +3,21 @@
 #include "sightline/attention.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "sightline/backward.h"
 #include "sightline/error.h"
 #include "src/cpu/target.h"
+#include "src/tensor/half.h"
 
 namespace sightline {
 namespace {
@@ -35,10 +40,9 @@ struct Head {
     topk_weight.resize(n * 4), topk_index.resize(n * 4), offset_mass.resize(n * 3), segment_mass.resize(n * 2),
         overview.resize(4);
     segment_of_key.assign(n, 1), segment_of_key[0] = 0;
-    const float *queries = q.data(), *keys = k.data(), *values = v.data();
-    problem.q = dense_view(queries, {1, 1, n, 4});
-    problem.k = dense_view(keys, {1, 1, n, 4});
-    problem.v = dense_view(values, {1, 1, n, 4});
+    problem.q = dense_view(q.data(), {1, 1, n, 4});
+    problem.k = dense_view(k.data(), {1, 1, n, 4});
+    problem.v = dense_view(v.data(), {1, 1, n, 4});
     see = {.row_max = row_max.data(),
            .row_sum = row_sum.data(),
            .lse = lse.data(),
@@ -227,6 +231,65 @@ TEST_P(AttentionTest, LowestFiniteBiasIsANumber) {
   EXPECT_NEAR(head.entropy[0], std::log(3.0), 1e-6);
 }
 
+// A bias of [n, n] in memory of any type and strides: numbers that all types hold, and every seventh one hides.
+struct BiasInMemory {
+  std::vector<std::uint32_t> memory;
+  TensorView view;
+
+  static float value(std::int64_t element) {
+    return element % 7 == 3 ? -INFINITY : static_cast<float>(element % 29 - 14) / 8;
+  }
+  BiasInMemory(DType dtype, std::int64_t n, std::int64_t row_stride, std::int64_t column_stride)
+      : memory(2 * (n + 1) * n + 1),
+        view{memory.data(),
+             dtype,
+             {1, 1, row_stride == 0 ? 1 : n, column_stride == 0 ? 1 : n},
+             {0, 0, row_stride, column_stride}} {
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      const float number = value(static_cast<std::int64_t>(i));
+      if (dtype == DType::f32) memory[i] = std::bit_cast<std::uint32_t>(number);
+      if (dtype == DType::f32) continue;
+      const std::uint16_t half = dtype == DType::f16 ? f32_to_f16(number) : f32_to_bf16(number);
+      std::memcpy(reinterpret_cast<std::byte*>(memory.data()) + 2 * i, &half, sizeof half);
+    }
+  }
+};
+
+// The same sum and the same keys hidden, through functions.
+TEST_P(AttentionTest, ABiasIsAddedWhateverItsTypeAndStrides) {
+  for (const std::int64_t n : {3, 100, 150}) {
+    const std::array<std::int64_t, 2> strides[] = {{n, 1}, {n + 1, 1}, {2 * n, 2}, {1, n}, {0, 1}, {1, 0}, {0, 0}};
+    for (const auto& [row_stride, column_stride] : strides) {
+      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        const BiasInMemory bias(dtype, n, row_stride, column_stride);
+        const auto at = [rows = row_stride, columns = column_stride](const ScorePair& pair) {
+          return BiasInMemory::value(pair.row * rows + pair.key * columns);
+        };
+        const auto add = score_function([at](float score, const ScorePair& pair) {
+          const float number = at(pair);
+          return number == -INFINITY ? score : score + number;
+        });
+        const auto hide = mask_function([at](const ScorePair& pair) { return at(pair) != -INFINITY; });
+        Head biased(n), expected(n);
+        for (std::int64_t i = 0; i < 4 * n; ++i) {
+          biased.q[i] = biased.k[i] = biased.v[i] = static_cast<float>(i * i % 23) / 16 - 0.7f;
+        }
+        expected.q = expected.k = expected.v = biased.q;
+        const SequenceSpan span{.key_position = 5};  // the first block begins before the keys
+        for (Head* head : {&biased, &expected}) head->problem.sequences = {&span, 1};
+        biased.problem.bias = bias.view;
+        expected.problem.score_function = &add;
+        expected.problem.mask_function = &hide;
+        biased.run();
+        expected.run();
+        EXPECT_EQ(biased.out, expected.out) << n << " " << row_stride << " " << column_stride << dtype_name(dtype);
+        EXPECT_EQ(biased.row_max, expected.row_max);
+        EXPECT_EQ(biased.topk_index, expected.topk_index);
+      }
+    }
+  }
+}
+
 TEST_P(AttentionTest, MassCountsTheChosenRows) {
   Head head(50);
   head.see.mass_row_begin = 10;
@@ -240,11 +303,10 @@ TEST_P(AttentionTest, EmptySizes) {
   AttentionProblem problem;
   problem.q = dense_view(none, {1, 2, 0, 4});
   std::vector<float> keys(2 * 3 * 4), mass(6, 7.0f), out(8, 7.0f), lse(2, 7.0f);
-  const float* data = keys.data();
-  problem.k = problem.v = dense_view(data, {1, 2, 3, 4});
+  problem.k = problem.v = dense_view(keys.data(), {1, 2, 3, 4});
   attention(problem, {}, {.key_mass = mass.data()});
   EXPECT_EQ(mass, std::vector<float>(6, 0.0f));
-  problem.q = dense_view(data, {1, 2, 1, 4});
+  problem.q = dense_view(keys.data(), {1, 2, 1, 4});
   problem.k = problem.v = dense_view(none, {1, 2, 0, 4});
   attention(problem, dense_view(out.data(), {1, 2, 1, 4}), {.lse = lse.data()});
   EXPECT_EQ(out, std::vector<float>(8, 0.0f));
@@ -281,6 +343,31 @@ TEST_P(AttentionTest, ForcingATargetDoesNotChangeWhichOnesRun) {
   EXPECT_NE(std::find(with_one_forced.begin(), with_one_forced.end(), GetParam()), with_one_forced.end());
 }
 
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const BadArgument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Attention, RefusesNumbersThatAreNoValueOfAnEnum) {
+  Head head(3);
+  const AttentionOptions options{.precision = static_cast<Precision>(2)};
+  const std::string expected = "precision is 2, which is none of its values, 0 to 1";
+  EXPECT_EQ(refusal([&] { attention(head.problem, {}, head.see, options); }), expected);
+  EXPECT_EQ(refusal([&] { workspace_size(head.problem, {}, head.see, options); }), expected);
+  EXPECT_EQ(refusal([&] { AttentionPlan(head.problem, head.see, options); }), expected);
+  EXPECT_EQ(refusal([&] { attention_backward(head.problem, {}, {}, {}, options); }), expected);
+  float weight = 0;
+  EXPECT_EQ(refusal([&] {
+              tile(head.problem, {}, {0, 0, 0, 1, 0, 1}, static_cast<Stage>(4), &weight);
+            }),
+            "stage is 4, which is none of its values, 0 to 3");
+}
+
 TEST(Attention, RefusesThreadCountsBelowZero) {
   Head head(3);
   EXPECT_THROW(attention(head.problem, {}, head.see, {.threads = -1}), BadArgument);
@@ -300,6 +387,52 @@ TEST_P(AttentionTest, RunningMassWithoutANewRow) {
   std::fill(mass.begin(), mass.end(), -1.0f);
   attention(head.problem, {}, head.see);
   EXPECT_EQ(mass, after);
+}
+
+TEST_P(AttentionTest, AHeadOfScaleZeroIsKnockedOutWhateverItSees) {
+  for (const std::int64_t n : {3, 100}) {  // stacked rows, and a tile of them
+    for (const float poison : {kNaN, INFINITY}) {
+      for (const float scale : {0.0f, -0.0f}) {
+        for (const auto member : {&Head::q, &Head::k, &Head::v}) {
+          Head head(n);
+          (head.*member)[5] = poison;
+          head.problem.head_scale = {&scale, 1};
+          head.run();
+          for (const float x : head.out) ASSERT_TRUE(x == 0 && !std::signbit(x)) << x;
+          const bool in_scores = member != &Head::v;
+          EXPECT_EQ(std::isnan(head.lse[1]), in_scores) << "what the head sees is still reported";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, AHeadOfScaleZeroHasNoGradient) {
+  Head head(3);
+  head.k[5] = kNaN;
+  const float scale = 0, sink = 1, slope = 1;
+  head.problem.head_scale = {&scale, 1};
+  head.problem.sinks = {&sink, 1};
+  head.problem.alibi_slopes = {&slope, 1};
+  head.run();
+  const std::vector<float> dout(12, kNaN);
+  std::vector<float> dq(12, 7.0f), dk = dq, dv = dq;
+  float dsink = 7, dslope = 7;
+  const std::array<std::int64_t, 4> shape = {1, 1, 3, 4};
+  attention_backward(head.problem, {dense_view(head.out.data(), shape), head.row_max.data(), head.row_sum.data()},
+                     dense_view(dout.data(), shape),
+                     {.q = dense_view(dq.data(), shape),
+                      .k = dense_view(dk.data(), shape),
+                      .v = dense_view(dv.data(), shape),
+                      .bias = {},
+                      .sinks = &dsink,
+                      .alibi_slopes = &dslope});
+  const std::vector<float> zeros(12, 0.0f);
+  EXPECT_EQ(dq, zeros);
+  EXPECT_EQ(dk, zeros);
+  EXPECT_EQ(dv, zeros);
+  EXPECT_EQ(dsink, 0.0f);
+  EXPECT_EQ(dslope, 0.0f);
 }
 
 // Lengths whose squares fp32 cannot hold.

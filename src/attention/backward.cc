@@ -11,6 +11,7 @@
 #include "src/attention/entry.h"
 #include "src/attention/geometry.h"
 #include "src/attention/head_problem.h"
+#include "src/attention/memory_use.h"
 #include "src/cpu/parallel.h"
 #include "src/tensor/aligned_buffer.h"
 #include "src/tensor/dtype.h"
@@ -58,8 +59,28 @@ void check_shared(const float* gradient, bool has, const char* name) {
           [&] { return std::string("the gradient of ") + name + " is asked for, but the problem has none"; });
 }
 
+void refuse_overlaps(const AttentionProblem& p, const Geometry& g, const ForwardResult& forward, const TensorView& dout,
+                     const Gradients& gradients) {
+  MemoryUse use;
+  use.reads_problem(p);
+  use.reads("the output of the forward pass", forward.out);
+  use.reads("dout", dout);
+  const auto rows = static_cast<std::size_t>(g.batch * g.query_heads * g.queries);
+  if (forward.row_max != nullptr) use.reads("row_max", {forward.row_max, rows});
+  if (forward.row_sum != nullptr) use.reads("row_sum", {forward.row_sum, rows});
+  use.writes("the gradient of q", gradients.q);
+  use.writes("the gradient of k", gradients.k);
+  use.writes("the gradient of v", gradients.v);
+  use.writes("the gradient of bias", gradients.bias);
+  use.writes("the gradient of sinks", gradients.sinks, {g.query_heads});
+  use.writes("the gradient of alibi_slopes", gradients.alibi_slopes, {g.query_heads});
+  use.writes("the gradient of relative_bias", gradients.relative_bias, {p.relative_bias.buckets, g.query_heads});
+  use.check();
+}
+
 Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forward, const TensorView& dout,
                            const Gradients& gradients, const AttentionOptions& options) {
+  require_options(options);
   refuse_unsupported(p, options);
   Geometry g = validate(p, std::pmr::new_delete_resource());
   const Shape out = {g.batch, g.query_heads, g.queries, g.value_width};
@@ -74,7 +95,7 @@ Geometry validate_backward(const AttentionProblem& p, const ForwardResult& forwa
   check_shared(gradients.sinks, !p.sinks.empty(), "sinks");
   check_shared(gradients.alibi_slopes, !p.alibi_slopes.empty(), "alibi_slopes");
   check_shared(gradients.relative_bias, static_cast<bool>(p.relative_bias), "relative_bias");
-  require_threads(options.threads);
+  refuse_overlaps(p, g, forward, dout, gradients);
   return g;
 }
 

@@ -23,7 +23,7 @@ void run_key_blocks(const BackwardGroup& group, BlockRange range, BackwardWorksp
     const HeadProblem& problem = group.heads[head].problem;
     for (std::int64_t index = 0; index < backward_tiles(problem.rows); ++index, ++number) {
       const TileRows tile = backward_tile(problem.rows, index);
-      const BlockRange seen = problem.blocks(seen_by_position(problem, tile));
+      const BlockRange seen = problem.blocks(problem.interval(tile));
       const BlockRange both{std::max(range.begin, seen.begin), std::min(range.end, seen.end)};
       if (both.begin >= both.end || group.heads[head].out_scale() == 0) continue;
       const TileTurn turn{number, head, tile, seen};
@@ -42,6 +42,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "src/cpu/dispatch.h"
+
 namespace sightline {
 
 HWY_EXPORT(prepare_rows);
@@ -55,11 +57,11 @@ TileRows backward_tile(std::int64_t rows, std::int64_t index) {
   return tile;
 }
 
-double prepare_rows(const BackwardHead& head) { return HWY_DYNAMIC_DISPATCH(prepare_rows)(head); }
+double prepare_rows(const BackwardHead& head) { return SIGHTLINE_DISPATCH(prepare_rows)(head); }
 
 void run_key_blocks(const BackwardGroup& group, BlockRange blocks, BackwardWorkspace& workspace, float* query_sums,
                     const TileHook& begin, const TileHook& end) {
-  HWY_DYNAMIC_DISPATCH(run_key_blocks)(group, blocks, workspace, query_sums, begin, end);
+  SIGHTLINE_DISPATCH(run_key_blocks)(group, blocks, workspace, query_sums, begin, end);
 }
 
 }  // namespace sightline

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "src/attention/mix-inl.h"
 #include "src/attention/rows-inl.h"
 #include "src/attention/transpose-inl.h"
 #include "src/cpu/simd-inl.h"
@@ -27,14 +28,8 @@ inline void widen_rows(const RowSource& source, std::int64_t first, std::int64_t
   }
 }
 
-// Whether all `count` numbers are finite; a multiple of 16.
-inline bool all_finite(const float* numbers, std::int64_t count) {
-  F check = hn::Zero(kF32);
-  for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(kLanes)) {
-    check = fma(load(numbers + i), hn::Zero(kF32), check);
-  }
-  return hn::AllTrue(kF32, hn::Eq(check, hn::Zero(kF32)));
-}
+// Whether all `count` numbers are finite.
+inline bool all_finite(const float* numbers, std::int64_t count) { return all_finite(&numbers, count, 0, 1); }
 
 // rows: [lanes, stride] to [width, lanes].
 inline void rows_to_lanes(const float* rows, std::int64_t stride, std::int64_t width, int lanes, float* to) {

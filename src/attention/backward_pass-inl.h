@@ -23,13 +23,6 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-// Keys outside of which no row of a tile sees any by its position: two rows decide, since both ends ascend with the
-// row.
-inline KeyInterval seen_by_position(const HeadProblem& problem, const TileRows& tile) {
-  if (problem.tree != nullptr) return {0, problem.keys};
-  return {problem.interval(tile.row(0)).begin, problem.interval(tile.row(tile.live_end - 1)).end};
-}
-
 class TileBackward {
  public:
   // head: its index in the group. query_sums: [width, lanes], added to.

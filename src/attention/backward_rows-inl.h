@@ -22,8 +22,9 @@ class RowsBackward {
   explicit RowsBackward(const BackwardHead& head)
       : head_(head), out_(size()), dout_(size()), with_sink_(head.problem.sinks != nullptr) {}
 
-  // Returns dL/d(sink).
+  // Returns dL/d(sink). A head that is knocked out has an output of 0, whatever it would be.
   double run() {
+    if (head_.out_scale() == 0) return 0;
     double sum = 0;
     for (std::int64_t row = 0; row < head_.problem.rows; row += kChains) {
       const auto count = static_cast<int>(std::min<std::int64_t>(head_.problem.rows - row, kChains));
@@ -59,9 +60,8 @@ class RowsBackward {
     std::copy_n(sum, count, head_.rows.inverse + row);
   }
 
-  // In fp64, since what follows subtracts it. A head that is knocked out has an output of 0, whatever it would be.
+  // In fp64, since what follows subtracts it.
   float delta(std::int64_t row) {
-    if (head_.out_scale() == 0) return 0;
     const std::int64_t width = head_.problem.value_width;
     widen(head_.out, row, width, out_.data());
     widen(head_.dout, row, width, dout_.data());

@@ -2,9 +2,11 @@
 #define SIGHTLINE_ATTENTION_ENTRY_H_
 
 #include <new>
+#include <string>
 #include <type_traits>
 
 #include "sightline/error.h"
+#include "sightline/execution.h"
 #include "src/cpu/fp_environment.h"
 #include "src/cpu/target.h"
 
@@ -22,8 +24,19 @@ void require(bool holds, const Message& otherwise) {
   }
 }
 
-inline void require_threads(int threads) {
-  require(threads >= 0, "threads must be 0 (as many as the machine has) or more");
+/// Throws BadArgument for a number that is no value of an enum whose values count from 0 to `last`.
+template <class Enum>
+void require_value(Enum value, Enum last, const char* name) {
+  const auto number = static_cast<int>(value);
+  require(number >= 0 && number <= static_cast<int>(last), [&] {
+    return std::string(name) + " is " + std::to_string(number) + ", which is none of its values, 0 to " +
+           std::to_string(static_cast<int>(last));
+  });
+}
+
+inline void require_options(const AttentionOptions& options) {
+  require(options.threads >= 0, "threads must be 0 (as many as the machine has) or more");
+  require_value(options.precision, Precision::fast, "precision");
 }
 
 /// The surroundings of every entry point: round to nearest (the default scale is rounded too), a target that can run,

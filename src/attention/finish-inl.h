@@ -7,6 +7,7 @@
 #define SIGHTLINE_ATTENTION_FINISH_INL_H_
 #endif
 
+#include <algorithm>
 #include <limits>
 
 #include "src/attention/final_state-inl.h"
@@ -191,9 +192,14 @@ class TileFinish {
 
   void finish_row(int lane, float* row) const {
     const float norm = norm_[lane], scale = head_.head_scale == nullptr ? 1.0f : head_.head_scale[tile_.head(lane)];
-    // The weights' factor first: a head that is scaled has the bits of one that isn't, times the scale.
-    for (std::int64_t column = 0; column < head_.value_width; ++column) row[column] = row[column] * norm * scale + 0.0f;
-    store_row(sight_.out, tile_.head(lane), tile_.row(lane), head_.value_width, row);
+    const std::int64_t columns = head_.value_width;
+    if (scale == 0) {
+      std::fill_n(row, columns, 0.0f);  // knocked out, whatever it would be
+    } else {
+      // The weights' factor first: a head that is scaled has the bits of one that isn't, times the scale.
+      for (std::int64_t column = 0; column < columns; ++column) row[column] = row[column] * norm * scale + 0.0f;
+    }
+    store_row(sight_.out, tile_.head(lane), tile_.row(lane), columns, row);
   }
 
   void finish_top_keys() const {

@@ -175,6 +175,7 @@ void check_pages(const AttentionProblem& p, const Geometry& g) {
 }
 
 void check_terms(const AttentionProblem& p, const Geometry& g) {
+  require_value(p.alignment, Alignment::bottom_right, "alignment");
   check_window(p.window_left, "window_left");
   check_window(p.window_right, "window_right");
   require(p.softcap >= 0 && std::isfinite(p.softcap), "softcap must be 0 (none) or a positive number");
@@ -300,6 +301,7 @@ void validate_output(const Geometry& g, const MutableTensorView& out) {
 }
 
 void validate_observations(const Geometry& g, const Observations& see) {
+  require_value(see.measure, Measure::value_weight, "measure");
   const bool top = see.topk_index != nullptr || see.topk_weight != nullptr;
   require(!top || (see.top_k >= 1 && see.top_k <= kMaxTopKeys), "top_k must be 1 to 64");
   require(see.offset_mass == nullptr || !see.offsets.empty(), "offset_mass is asked for without offsets");

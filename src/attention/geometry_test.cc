@@ -19,10 +19,9 @@ struct Fixture {
   AttentionProblem problem;
 
   Fixture() {
-    const float* data = numbers.data();
-    problem.q = dense_view(data, {2, 4, 3, 8});
-    problem.k = dense_view(data, {2, 2, 5, 8});
-    problem.v = dense_view(data, {2, 2, 5, 6});
+    problem.q = dense_view(numbers.data(), {2, 4, 3, 8});
+    problem.k = dense_view(numbers.data(), {2, 2, 5, 8});
+    problem.v = dense_view(numbers.data(), {2, 2, 5, 6});
   }
   TensorView mask(std::array<std::int64_t, 4> shape) const {
     return {bytes.data(), DType::boolean, shape, dense_strides(shape)};
@@ -73,6 +72,26 @@ TEST(Geometry, NamesWhatIsNotSupported) {
               f.problem.bias = f.mask({1, 1, 1, 5}), f.problem.bias.dtype = DType::i32;
             }),
             "not supported: a bias that is not f32, f16 or bf16");
+}
+
+TEST(Geometry, RefusesNumbersThatNameNoType) {
+  const auto none = static_cast<DType>(17);
+  EXPECT_EQ(refusal([&](Fixture& f) { f.problem.q.dtype = none; }), "not supported: q in an unknown type");
+  EXPECT_EQ(refusal([&](Fixture& f) { f.problem.k.dtype = none; }), "not supported: k in an unknown type");
+  EXPECT_EQ(refusal([&](Fixture& f) { f.problem.v.dtype = none; }), "not supported: v in an unknown type");
+  EXPECT_NE(refusal([&](Fixture& f) {
+              f.problem.mask = f.mask({1, 1, 1, 5}), f.problem.mask.dtype = none;
+            }),
+            "accepted");
+}
+
+TEST(Geometry, RefusesNumbersThatAreNoValueOfAnEnum) {
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.alignment = static_cast<Alignment>(2); }),
+            "alignment is 2, which is none of its values, 0 to 1");
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.alignment = static_cast<Alignment>(255); }),
+            "alignment is 255, which is none of its values, 0 to 1");
+  const Geometry g = validate(Fixture().problem);
+  EXPECT_THROW(validate_observations(g, {.measure = static_cast<Measure>(2)}), BadArgument);
 }
 
 TEST(Geometry, RefusesTermsThatDoNotFit) {

@@ -86,6 +86,12 @@ KeyInterval HeadProblem::interval(std::int64_t row) const {
   return {begin, std::max(begin, end)};
 }
 
+// Two rows decide, since both ends ascend with the row.
+KeyInterval HeadProblem::interval(const TileRows& tile) const {
+  if (tree != nullptr) return {0, keys};
+  return {interval(tile.row(0)).begin, interval(tile.row(tile.live_end - 1)).end};
+}
+
 bool HeadProblem::in_tree(std::int64_t row, std::int64_t key) const {
   const std::int64_t node = key - (keys - rows);
   if (node < 0) return true;

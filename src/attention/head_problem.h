@@ -86,6 +86,8 @@ struct HeadProblem {
   /// Keys that the row's position lets it see, ascending with the row at both ends but for trees; what follows may hide
   /// more.
   KeyInterval interval(std::int64_t row) const;
+  /// Keys outside of which no row of the tile sees any by its position.
+  KeyInterval interval(const TileRows& tile) const;
   /// Of a row and a key of a problem with a tree.
   bool in_tree(std::int64_t row, std::int64_t key) const;
   /// Which of the 64 keys of a column of the block mask the row sees: bit s for key 64 column + s.

@@ -30,7 +30,7 @@ void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& 
 }
 
 void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
-                  std::span<TileWorkspace* const> chunks, TileWorkspace& workspace) {
+                  std::span<TileState* const> chunks, TileWorkspace& workspace) {
   TilePass(head, sight, tile, workspace).merge(chunks);
   TileFinish(head, sight, tile, workspace).run();
 }
@@ -69,6 +69,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include "src/cpu/dispatch.h"
+
 namespace sightline {
 
 HWY_EXPORT(run_tile);
@@ -82,39 +84,39 @@ HWY_EXPORT(map_tile);
 
 void run_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, const TileState* resume,
               TileState* save, TileWorkspace& workspace) {
-  HWY_DYNAMIC_DISPATCH(run_tile)(head, sight, tile, resume, save, workspace);
+  SIGHTLINE_DISPATCH(run_tile)(head, sight, tile, resume, save, workspace);
 }
 
 void merge_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, const TileState& other,
                 TileState& state, TileWorkspace& workspace) {
-  HWY_DYNAMIC_DISPATCH(merge_tile)(head, sight, tile, other, state, workspace);
+  SIGHTLINE_DISPATCH(merge_tile)(head, sight, tile, other, state, workspace);
 }
 
 void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, std::int64_t chunk,
                TileWorkspace& workspace) {
-  HWY_DYNAMIC_DISPATCH(run_chunk)(head, sight, tile, chunk, workspace);
+  SIGHTLINE_DISPATCH(run_chunk)(head, sight, tile, chunk, workspace);
 }
 
 void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
-                  std::span<TileWorkspace* const> chunks, TileWorkspace& workspace) {
-  HWY_DYNAMIC_DISPATCH(merge_chunks)(head, sight, tile, chunks, workspace);
+                  std::span<TileState* const> chunks, TileWorkspace& workspace) {
+  SIGHTLINE_DISPATCH(merge_chunks)(head, sight, tile, chunks, workspace);
 }
 
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
                  RowSums& sums) {
-  HWY_DYNAMIC_DISPATCH(commit_tile)(head, sight, tile, workspace, sums);
+  SIGHTLINE_DISPATCH(commit_tile)(head, sight, tile, workspace, sums);
 }
 
 void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
                     std::span<TileWorkspace* const> strips) {
-  HWY_DYNAMIC_DISPATCH(commit_stacked)(head, sight, tile, workspace, strips);
+  SIGHTLINE_DISPATCH(commit_stacked)(head, sight, tile, workspace, strips);
 }
 
-void measure_mass(const HeadProblem& head, float* mass) { HWY_DYNAMIC_DISPATCH(measure_mass)(head, mass); }
+void measure_mass(const HeadProblem& head, float* mass) { SIGHTLINE_DISPATCH(measure_mass)(head, mass); }
 
 void map_tile(const HeadProblem& head, const RowState& state, const TileRange& range, Stage stage, float* out,
               std::int64_t out_stride, TileWorkspace& workspace) {
-  HWY_DYNAMIC_DISPATCH(map_tile)(head, state, range, stage, out, out_stride, workspace);
+  SIGHTLINE_DISPATCH(map_tile)(head, state, range, stage, out, out_stride, workspace);
 }
 
 }  // namespace sightline

@@ -25,7 +25,7 @@ void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& 
 
 /// As run_tile(), from the states of all chunks that hold keys, ascending.
 void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
-                  std::span<TileWorkspace* const> chunks, TileWorkspace& workspace);
+                  std::span<TileState* const> chunks, TileWorkspace& workspace);
 
 /// Adds the tile's rows to the head's sums. To be called for the tiles of a head in ascending order.
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,

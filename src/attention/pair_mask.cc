@@ -74,20 +74,6 @@ void hide_by_tree(const HeadProblem& head, const TileRows& tile, const TileBlock
   }
 }
 
-// number(address) reads one bias.
-template <class Number>
-void fill_lane_bias(const HeadMatrix& bias, const std::byte* at, const TileBlock& block, float* to, int lanes,
-                    std::uint64_t& seen, const Number& number) {
-  const std::int64_t step = bias.column_stride * static_cast<std::int64_t>(dtype_size(bias.dtype));
-  std::uint64_t hidden = 0;
-  for (int slot = block.begin; slot < block.end; ++slot, at += step) {
-    const float value = number(at);
-    to[static_cast<std::ptrdiff_t>(slot) * lanes] = value;
-    hidden |= std::uint64_t{value == kHidden} << slot;
-  }
-  seen &= ~hidden;
-}
-
 }  // namespace
 
 void hide_pairs(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
@@ -97,23 +83,6 @@ void hide_pairs(const HeadProblem& head, const TileRows& tile, const TileBlock& 
   if (head.block_mask != nullptr) hide_by_blocks(head, tile, block, lanes);
   if (head.cuts != nullptr) hide_cuts(head, tile, block, lanes);
   if (head.tree != nullptr) hide_by_tree(head, tile, block, lanes);
-}
-
-void fill_bias(const HeadProblem& head, const TileRows& tile, const TileBlock& block, float* bias,
-               std::uint64_t* lanes) {
-  for (int lane = 0; lane < tile.lanes; ++lane) {
-    const std::byte* at = head.bias.at(tile.head(lane), tile.row(lane), block.first_key + block.begin);
-    const auto fill = [&](const auto& number) {
-      fill_lane_bias(head.bias, at, block, bias + lane, tile.lanes, lanes[lane], number);
-    };
-    if (head.bias.dtype == DType::f32) {
-      fill([](const std::byte* from) { return load_element<float>(from); });
-    } else if (head.bias.dtype == DType::f16) {
-      fill([](const std::byte* from) { return f16_to_f32(load_element<std::uint16_t>(from)); });
-    } else {
-      fill([](const std::byte* from) { return bf16_to_f32(load_element<std::uint16_t>(from)); });
-    }
-  }
 }
 
 void kept_pairs(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {

@@ -12,10 +12,6 @@ namespace sightline {
 /// show and leaves without what the boolean mask, the block mask, the cuts and the tree hide.
 void hide_pairs(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes);
 
-/// The bias of a block, [kBlockKeys, lanes] for slots that hold a key; what is -inf is hidden in `lanes` too.
-void fill_bias(const HeadProblem& head, const TileRows& tile, const TileBlock& block, float* bias,
-               std::uint64_t* lanes);
-
 /// Whether a block's weights are kept by dropout, as bits like those of hide_pairs().
 void kept_pairs(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes);
 

@@ -82,19 +82,35 @@ struct HeadProgress {
   RowSums* sums = nullptr;  // from its first tile to its last
 };
 
-// What the chunks of one tile share, where long rows are split over threads.
+bool sums_rows(const HeadSight& sight) { return sight.wants_mass() || sight.overview != nullptr; }
+
+// What the chunks of one tile share, where long rows are split over threads: the state of each, or where rows are
+// summed, which needs the weights too, the workspace that it ran in.
 struct SplitTile {
   std::atomic<std::int64_t> left;
-  std::pmr::vector<TileWorkspace> chunks;
-  std::pmr::vector<TileWorkspace*> ascending;  // those
+  std::pmr::vector<TileState> states;
+  std::pmr::vector<TileWorkspace> workspaces;
+  std::pmr::vector<TileState*> ascending;   // one or the other
+  std::pmr::vector<TileWorkspace*> strips;  // workspaces
 
-  SplitTile(const HeadTask& task, std::int64_t count, std::pmr::memory_resource* memory)
-      : left(count), chunks(memory), ascending(memory) {
-    chunks.reserve(static_cast<std::size_t>(count));
-    ascending.reserve(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) {
-      ascending.push_back(
-          &chunks.emplace_back(task.problem, task.sight, WorkspaceSize{kChains, kChunkBlocks, 0}, memory));
+  // lanes: of the workspaces that the chunks run in otherwise.
+  SplitTile(const HeadTask& task, std::int64_t count, int lanes, std::pmr::memory_resource* memory)
+      : left(count), states(memory), workspaces(memory), ascending(memory), strips(memory) {
+    const auto chunks = static_cast<std::size_t>(count);
+    ascending.reserve(chunks);
+    if (!sums_rows(task.sight)) {
+      states.reserve(chunks);
+      while (states.size() < chunks) {
+        ascending.push_back(&states.emplace_back(task.problem, task.sight, lanes, memory));
+      }
+      return;
+    }
+    workspaces.reserve(chunks);
+    strips.reserve(chunks);
+    while (workspaces.size() < chunks) {
+      const WorkspaceSize size{kChains, kChunkBlocks, 0};
+      strips.push_back(&workspaces.emplace_back(task.problem, task.sight, size, memory));
+      ascending.push_back(strips.back());
     }
   }
 };
@@ -114,7 +130,10 @@ BlockRange chunks_of(const HeadProblem& head) {
   return {blocks.begin / kChunkBlocks, (blocks.end - 1) / kChunkBlocks + 1};
 }
 
-bool sums_rows(const HeadSight& sight) { return sight.wants_mass() || sight.overview != nullptr; }
+// About how long a tile takes.
+std::int64_t work_of(const HeadProblem& head, const TileRows& tile) {
+  return head.blocks(head.interval(tile)).count() * tile.lanes;
+}
 
 }  // namespace
 
@@ -131,10 +150,10 @@ class Pass::Impl {
         units_(options.memory),
         progress_report_(options.progress, "pieces") {
     if (tasks.empty()) return;
-    list_units();
+    const WorkspaceSize size = workspace_size_of_tasks();
+    list_units(size.lanes);
     const auto workers = static_cast<std::size_t>(std::min<std::int64_t>(options.workers.count(), count()));
     const HeadTask& model = longest();
-    const WorkspaceSize size = workspace_size_of_tasks();
     workspaces_.fill(workers, [&] { return TileWorkspace(model.problem, model.sight, size, options.memory); });
     // A head's sums live from its first tile to its last: those at work, and one whose next tile is still to be taken.
     if (size.lanes > kChains && sums_rows(model.sight)) sums_.fill(workers + 1, [&] { return new_sums(); });
@@ -151,28 +170,38 @@ class Pass::Impl {
  private:
   std::int64_t count() const { return static_cast<std::int64_t>(units_.size()); }
 
-  void list_units() {
+  void list_units(int lanes) {
     std::int64_t tiles = 0;
     for (const HeadTask& task : tasks_) tiles += TaskTiles(task.problem).count();
-    // With fewer tiles than threads some threads would have nothing to do. What is saved or resumed is whole tiles.
-    const int threads = options_.workers.count();
-    const bool split =
-        threads > 1 && tiles < kTilesPerThread * threads && states_.resume == nullptr && states_.save == nullptr;
     units_.reserve(static_cast<std::size_t>(tiles));
+    const std::int64_t most = most_work_of_unit();
     for (std::size_t task = 0; task < tasks_.size(); ++task) {
       const std::int64_t of_task = TaskTiles(tasks_[task].problem).count();
-      for (std::int64_t tile = 0; tile < of_task; ++tile) add_units(task, tile, split);
+      for (std::int64_t tile = 0; tile < of_task; ++tile) add_units(task, tile, most, lanes);
     }
   }
 
-  void add_units(std::size_t task, std::int64_t tile, bool split) {
+  // Whatever takes longer is split: threads that have nothing else to do would wait for it.
+  std::int64_t most_work_of_unit() const {
+    const int threads = options_.workers.count();
+    // What is saved or resumed is whole tiles.
+    if (threads == 1 || states_.resume != nullptr || states_.save != nullptr) return INT64_MAX;
+    std::int64_t work = 0;
+    for (const HeadTask& task : tasks_) {
+      const TaskTiles tiles(task.problem);
+      for (std::int64_t tile = 0; tile < tiles.count(); ++tile) work += work_of(task.problem, tiles.at(tile));
+    }
+    return work / (kUnitsPerThread * threads);
+  }
+
+  void add_units(std::size_t task, std::int64_t tile, std::int64_t most, int lanes) {
     const HeadProblem& head = tasks_[task].problem;
     const BlockRange chunks = chunks_of(head);
-    if (!split || !stacks_rows(head.rows) || chunks.count() < 2) {
+    if (!stacks_rows(head.rows) || chunks.count() < 2 || work_of(head, TaskTiles(head).at(tile)) <= most) {
       units_.push_back({task, tile});
       return;
     }
-    splits_.emplace_back(tasks_[task], chunks.count(), options_.memory);
+    splits_.emplace_back(tasks_[task], chunks.count(), lanes, options_.memory);
     for (std::int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
       units_.push_back({task, tile, &splits_.back(), chunk});
     }
@@ -259,11 +288,17 @@ class Pass::Impl {
     const TileRows tile = TaskTiles(task.problem).at(unit.tile);
     SplitTile& split = *unit.split;
     const auto index = static_cast<std::size_t>(unit.chunk - chunks_of(task.problem).begin);
-    run_chunk(task.problem, task.sight, tile, unit.chunk, split.chunks[index]);
+    if (split.strips.empty()) {
+      const Borrowed workspace(workspaces_);
+      run_chunk(task.problem, task.sight, tile, unit.chunk, *workspace);
+      split.states[index].copy(*workspace);
+    } else {
+      run_chunk(task.problem, task.sight, tile, unit.chunk, *split.strips[index]);
+    }
     if (split.left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     const Borrowed workspace(workspaces_);
     merge_chunks(task.problem, task.sight, tile, split.ascending, *workspace);
-    finish_stacked(task, tile, *workspace, split.ascending);
+    finish_stacked(task, tile, *workspace, split.strips);
   }
 
   void finish_stacked(const HeadTask& task, const TileRows& tile, TileWorkspace& workspace,
@@ -310,7 +345,7 @@ class Pass::Impl {
     sums_.give_back(&sums);
   }
 
-  static constexpr std::int64_t kTilesPerThread = 2;
+  static constexpr std::int64_t kUnitsPerThread = 2;
 
   // Lent for as long as it is in scope.
   class Borrowed {

@@ -79,7 +79,10 @@ void mix(const AttentionProblem& p, const Query& query, const Row& row) {
     const double weight = row.weights[n] * (p.keep ? p.keep_scale : 1);
     for (std::int64_t d = 0; d < p.v.shape[3]; ++d) row.out[d] += weight * value_at(p, query, n, d);
   }
-  for (std::int64_t d = 0; d < p.v.shape[3] && !p.head_scale.empty(); ++d) row.out[d] *= p.head_scale[query.h];
+  const double head = p.head_scale.empty() ? 1 : p.head_scale[query.h];
+  for (std::int64_t d = 0; d < p.v.shape[3]; ++d) {
+    row.out[d] = head == 0 ? 0 : row.out[d] * head;  // 0 knocks the head out, whatever it would be
+  }
 }
 
 Result make_result(std::size_t rows, std::size_t keys, std::size_t value_width) {

@@ -9,7 +9,7 @@
 
 namespace sightline {
 
-AttentionState::Impl::Impl(const Geometry& g, std::span<const HeadTask> tasks)
+AttentionState::Impl::Impl(const Geometry& g, std::span<const HeadTask> tasks, bool with_numbers)
     : target(cpu::chosen_target()),
       query_heads(g.query_heads),
       group(g.group()),
@@ -23,7 +23,7 @@ AttentionState::Impl::Impl(const Geometry& g, std::span<const HeadTask> tasks)
     for (std::int64_t i = 0; i < of_task.count(); ++i) rows.push_back(of_task.at(i));
     sequence_of_tile.resize(rows.size(), static_cast<std::size_t>(task.problem.batch));
   }
-  tiles.reserve(rows.size());
+  if (with_numbers) tiles.reserve(rows.size());
   // As the workspaces of the pass, so that states are copied whole.
   const bool stacked = std::all_of(rows.begin(), rows.end(), [](const TileRows& tile) { return tile.stacked > 0; });
   const int lanes = stacked ? kChains : kTileRows;
@@ -38,7 +38,7 @@ AttentionState::Impl::Impl(const Geometry& g, std::span<const HeadTask> tasks)
     segments = sight.segments;
     measure = sight.measure;
     offsets.assign(sight.offsets.begin(), sight.offsets.end());
-    for (std::int64_t i = 0; i < TaskTiles(task.problem).count(); ++i) {
+    for (std::int64_t i = 0; with_numbers && i < TaskTiles(task.problem).count(); ++i) {
       tiles.emplace_back(task.problem, sight, lanes, std::pmr::new_delete_resource());
     }
   }

@@ -34,8 +34,8 @@ struct AttentionState::Impl {
   std::vector<std::size_t> sequence_of_tile;
   std::vector<TileState> tiles;
 
-  /// Of a pass over `tasks`, without numbers. Throws OutOfMemory.
-  Impl(const Geometry& geometry, std::span<const HeadTask> tasks);
+  /// Of a pass over `tasks`; with room for the numbers, or to be compared alone. Throws OutOfMemory.
+  Impl(const Geometry& geometry, std::span<const HeadTask> tasks, bool with_numbers);
 
   /// Whether both are of the same queries, and of observations that lie alike.
   bool matches(const Impl& other) const;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "sightline/mask.h"
+#include "src/attention/bias_tile-inl.h"
 #include "src/attention/head_problem.h"
 #include "src/attention/pair_mask.h"
 #include "src/cpu/simd-inl.h"
@@ -108,7 +109,7 @@ class TileMask {
                                       std::min<std::int64_t>(kBlockKeys, seen_[lane].end - block.first_key));
     }
     if (head_.additive()) hide_pairs(head_, tile_, block, words_);
-    if (head_.bias && seen_in_words() != Sees::nothing) fill_bias(head_, tile_, block, bias_, words_);
+    if (head_.bias && seen_in_words() != Sees::nothing) BiasTile(head_.bias, tile_, block, bias_).fill(words_);
     const Sees sees = seen_in_words();
     if (sees == Sees::part) transpose_bits(words_);
     return sees;

@@ -109,10 +109,10 @@ class TilePass {
     }
   }
 
-  // Merges the chunks that other workspaces hold, ascending.
-  void merge(std::span<TileWorkspace* const> chunks) {
+  // Merges the states of chunks, ascending.
+  void merge(std::span<TileState* const> chunks) {
     begin();
-    for (TileWorkspace* chunk : chunks) {
+    for (TileState* chunk : chunks) {
       const Streams theirs(sight_, *chunk);
       merge_chunk(theirs);
       if (mine_.top.k > 0) mine_.top.merge(lanes_, theirs.top);

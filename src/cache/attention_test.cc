@@ -69,7 +69,7 @@ struct Prompt {
     queries.resize(static_cast<std::size_t>(kHeads * length * kWidth));
     std::normal_distribution<float> normal;
     for (float& x : queries) x = 2 * normal(random);
-    problem.q = dense_view(std::as_const(queries).data(), {1, kHeads, length, kWidth});
+    problem.q = dense_view(queries.data(), {1, kHeads, length, kWidth});
     problem.k = tokens.k();
     problem.v = tokens.v();
     problem.causal = true;
@@ -224,7 +224,7 @@ TEST_P(CachedAttention, HasTheSameBitsForForksAndInABatch) {
   std::vector<float> queries(4 * kHeads * 3 * kWidth);
   for (float& x : queries) x = normal(random);
   AttentionProblem batch = common.problem;
-  batch.q = dense_view(std::as_const(queries).data(), {4, kHeads, 3, kWidth});
+  batch.q = dense_view(queries.data(), {4, kHeads, 3, kWidth});
   const Values together = run(CachedProblem(cache, ids, batch).problem());
   for (std::size_t n = 0; n < ids.size(); ++n) {
     KvCache own(options);
@@ -232,7 +232,7 @@ TEST_P(CachedAttention, HasTheSameBitsForForksAndInABatch) {
     append(own, alone, common.tokens);
     append(own, alone, branches[n].tokens);
     AttentionProblem one = batch;
-    one.q = dense_view(std::as_const(queries).data() + n * kHeads * 3 * kWidth, {1, kHeads, 3, kWidth});
+    one.q = dense_view(queries.data() + n * kHeads * 3 * kWidth, {1, kHeads, 3, kWidth});
     const auto rows = static_cast<std::int64_t>(kHeads * 3);
     const auto first = static_cast<std::int64_t>(n) * rows;
     expect_same_bits({{together.out.begin() + first * kValueWidth, together.out.begin() + (first + rows) * kValueWidth},
@@ -315,7 +315,7 @@ TEST_P(CachedAttention, ReadsValuesThatAreInTheKeys) {
   std::normal_distribution<float> normal;
   for (float& x : queries) x = normal(random);
   AttentionProblem problem;
-  problem.q = dense_view(std::as_const(queries).data(), {1, kHeads, 1, 576});
+  problem.q = dense_view(queries.data(), {1, kHeads, 1, 576});
   KvCache cache(options);
   const SequenceId id = cache.create();
   append(cache, id, tokens);
@@ -324,7 +324,7 @@ TEST_P(CachedAttention, ReadsValuesThatAreInTheKeys) {
   std::vector<float> keys;
   const Reading reading(cache, id);
   for (std::int64_t j = 0; j < 90; ++j) std::ranges::copy(reading.key(0, 0, j), std::back_inserter(keys));
-  problem.k = problem.v = dense_view(std::as_const(keys).data(), {1, 1, 90, 576});
+  problem.k = problem.v = dense_view(keys.data(), {1, 1, 90, 576});
   problem.v.shape[3] = kValueWidth;
   expect_same_bits(run(cached.problem()), run(problem), "as tensors");
 }

@@ -36,9 +36,8 @@ void run_backward(const sightline_attention_args* passed, const sightline_gradie
   const Arguments args(passed);
   require(asked != nullptr, "gradients is null");
   const auto g = read_struct(asked, sizeof *asked, "sightline_gradients");
-  const MutableTensorView out = args.out();
   const Observations& state = args.observations();
-  const ForwardResult forward{{out.data, out.dtype, out.shape, out.strides}, state.row_max, state.row_sum};
+  const ForwardResult forward{args.out(), state.row_max, state.row_sum};
   attention_backward(args.problem(), forward, view<TensorView>(g.dout), gradients(g), {args.threads()});
 }
 

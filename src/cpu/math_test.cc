@@ -29,6 +29,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "gtest/gtest.h"
 #include "sightline/error.h"
+#include "src/cpu/dispatch.h"
 #include "src/cpu/target.h"
 
 namespace sightline {
@@ -81,7 +82,7 @@ TEST_F(MathTest, Exp2StaysWithinItsBound) {
   double worst = 0;
   const Bits from = std::bit_cast<Bits>(-0.0f), to = std::bit_cast<Bits>(-126.0f);
   sweep(from, to, step_of(7), [&](const std::vector<float>& in) {
-    HWY_DYNAMIC_DISPATCH(exp2_array)(in.data(), out.data(), kChunk);
+    SIGHTLINE_DISPATCH(exp2_array)(in.data(), out.data(), kChunk);
     for (std::size_t i = 0; i < kChunk; ++i) {
       worst = std::max(worst, ulp_error(out[i], std::exp2(static_cast<double>(in[i]))));
     }
@@ -97,7 +98,7 @@ TEST_F(MathTest, Exp2OfSpecialValues) {
     in[1] = -INFINITY, in[2] = -126.0f, in[3] = -127.0f, in[4] = -1e30f, in[5] = nan_with_payload, in[6] = -1.0f;
     in[7] = -0.0f, in[8] = std::bit_cast<float>(0xffffffffu), in[9] = std::nextafter(-126.0f, -INFINITY);
     std::vector<float> out(16);
-    HWY_DYNAMIC_DISPATCH(exp2_array)(in.data(), out.data(), 16);
+    SIGHTLINE_DISPATCH(exp2_array)(in.data(), out.data(), 16);
     EXPECT_EQ(out[0], 1.0f);
     EXPECT_EQ(out[1], 0.0f);
     EXPECT_FALSE(std::signbit(out[1]));
@@ -117,7 +118,7 @@ TEST_F(MathTest, LnStaysWithinItsBound) {
   double worst = 0;
   const Bits from = std::bit_cast<Bits>(std::numeric_limits<float>::min()), to = std::bit_cast<Bits>(3.4e38f);
   sweep(from, to, step_of(61), [&](const std::vector<float>& in) {
-    HWY_DYNAMIC_DISPATCH(ln_array)(in.data(), out.data(), kChunk);
+    SIGHTLINE_DISPATCH(ln_array)(in.data(), out.data(), kChunk);
     for (std::size_t i = 0; i < kChunk; ++i) {
       if (in[i] != 1.0f) worst = std::max(worst, ulp_error(out[i], std::log(static_cast<double>(in[i]))));
     }
@@ -130,7 +131,7 @@ TEST_F(MathTest, LnOfSpecialValues) {
   for_each_target([] {
     std::vector<float> in(16, 1.0f), out(16);
     in[1] = INFINITY, in[2] = NAN;
-    HWY_DYNAMIC_DISPATCH(ln_array)(in.data(), out.data(), 16);
+    SIGHTLINE_DISPATCH(ln_array)(in.data(), out.data(), 16);
     EXPECT_EQ(out[0], 0.0f);
     EXPECT_EQ(out[1], INFINITY);
     EXPECT_TRUE(std::isnan(out[2]));
@@ -148,11 +149,11 @@ TEST_F(MathTest, TargetsGiveTheSameBits) {
       ASSERT_EQ(std::memcmp(of_first[visit++].data(), out.data(), kChunk * sizeof(float)), 0);
     };
     sweep(0x80000000u, 0xc3000000u, 5003, [&](const std::vector<float>& in) {
-      HWY_DYNAMIC_DISPATCH(exp2_array)(in.data(), out.data(), kChunk);
+      SIGHTLINE_DISPATCH(exp2_array)(in.data(), out.data(), kChunk);
       compare(in);
     });
     sweep(0x00800000u, 0x7f7fffffu, 10007, [&](const std::vector<float>& in) {
-      HWY_DYNAMIC_DISPATCH(ln_array)(in.data(), out.data(), kChunk);
+      SIGHTLINE_DISPATCH(ln_array)(in.data(), out.data(), kChunk);
       compare(in);
     });
     first = false;

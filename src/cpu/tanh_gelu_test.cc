@@ -32,6 +32,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/cpu/dispatch.h"
 #include "src/cpu/target.h"
 
 namespace sightline {
@@ -43,10 +44,10 @@ HWY_EXPORT(gelu_tanh_array);
 
 using ArrayFunction = void (*)(const float*, float*, std::size_t);
 
-void run_tanh(const float* in, float* out, std::size_t count) { HWY_DYNAMIC_DISPATCH(tanh_array)(in, out, count); }
-void run_gelu(const float* in, float* out, std::size_t count) { HWY_DYNAMIC_DISPATCH(gelu_array)(in, out, count); }
+void run_tanh(const float* in, float* out, std::size_t count) { SIGHTLINE_DISPATCH(tanh_array)(in, out, count); }
+void run_gelu(const float* in, float* out, std::size_t count) { SIGHTLINE_DISPATCH(gelu_array)(in, out, count); }
 void run_gelu_tanh(const float* in, float* out, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(gelu_tanh_array)(in, out, count);
+  SIGHTLINE_DISPATCH(gelu_tanh_array)(in, out, count);
 }
 
 // x Phi(x) without cancellation on either side.

@@ -1,6 +1,7 @@
 #include "src/cpu/target.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "hwy/highway.h"
 #include "hwy/targets.h"
 #include "sightline/error.h"
+#include "src/cpu/dispatch.h"
 
 namespace sightline::cpu {
 namespace {
@@ -25,8 +27,10 @@ constexpr TargetName kNames[] = {
 };
 
 std::once_flag once;
+hwy::ChosenTarget in_use;
+std::atomic<std::int64_t> allowed{0};  // the best of them is in use
 
-// Asked once and before any target is forced, after which Highway knows of the forced one alone.
+// Asked once: what the program forbids Highway later is its own affair.
 std::int64_t runnable() {
   static const std::int64_t targets = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS;
   return targets;
@@ -61,8 +65,8 @@ std::int64_t parse(std::string_view name) {
 
 void choose(std::string_view name) {
   const std::int64_t targets = name.empty() ? runnable() : parse(name);
-  hwy::SetSupportedTargetsForTest(targets);
-  hwy::GetChosenTarget().Update(targets);
+  allowed.store(targets);
+  in_use.Update(targets);
 }
 
 }  // namespace
@@ -74,9 +78,14 @@ void ensure_target() {
   });
 }
 
+const hwy::ChosenTarget& dispatch_target() {
+  ensure_target();
+  return in_use;
+}
+
 std::string chosen_target() {
   ensure_target();
-  const std::int64_t chosen = hwy::SupportedTargets() & HWY_TARGETS;
+  const std::int64_t chosen = allowed.load();
   return name_of(chosen & -chosen);
 }
 

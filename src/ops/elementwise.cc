@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/cpu/dispatch.h"
 #include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
 
@@ -72,22 +73,22 @@ void map_blocks(std::span<float> x, int threads, void (*values)(float*, std::siz
 
 void gelu(std::span<float> x, int threads) {
   cpu::ensure_target();
-  map_blocks(x, threads, HWY_DYNAMIC_DISPATCH(gelu_values));
+  map_blocks(x, threads, SIGHTLINE_DISPATCH(gelu_values));
 }
 
 void gelu_tanh(std::span<float> x, int threads) {
   cpu::ensure_target();
-  map_blocks(x, threads, HWY_DYNAMIC_DISPATCH(gelu_tanh_values));
+  map_blocks(x, threads, SIGHTLINE_DISPATCH(gelu_tanh_values));
 }
 
 void relu(std::span<float> x, int threads) {
   cpu::ensure_target();
-  map_blocks(x, threads, HWY_DYNAMIC_DISPATCH(relu_values));
+  map_blocks(x, threads, SIGHTLINE_DISPATCH(relu_values));
 }
 
 void tanh(std::span<float> x, int threads) {
   cpu::ensure_target();
-  map_blocks(x, threads, HWY_DYNAMIC_DISPATCH(tanh_values));
+  map_blocks(x, threads, SIGHTLINE_DISPATCH(tanh_values));
 }
 
 void add(std::span<float> x, std::span<const float> y, int threads) {

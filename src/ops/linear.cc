@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "src/cpu/dispatch.h"
 #include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
 #include "src/tensor/aligned_buffer.h"
@@ -230,7 +231,7 @@ void linear(const Linear& layer, const float* x, std::int64_t rows, float* y, in
   const std::int64_t row_blocks = (rows + block_rows - 1) / block_rows;
   const std::int64_t block_outs = outs_per_block(out, cpu::Workers(threads).count());
   const std::int64_t out_blocks = (out + block_outs - 1) / block_outs;
-  const auto compute = HWY_DYNAMIC_DISPATCH(linear_block);
+  const auto compute = SIGHTLINE_DISPATCH(linear_block);
   cpu::parallel_for(row_blocks * out_blocks, threads, [&](std::int64_t task) {
     const std::int64_t row = task / out_blocks * block_rows, o = task % out_blocks * block_outs;
     compute({&layer, rows_in, y, padded_in, row, std::min(row + block_rows, rows), o, std::min(o + block_outs, out)});

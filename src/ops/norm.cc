@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "src/cpu/dispatch.h"
 #include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
 
@@ -71,7 +72,7 @@ HWY_EXPORT(layer_norm_row);
 
 void ops::layer_norm(const LayerNorm& norm, const float* x, std::int64_t rows, float* y, int threads) {
   cpu::ensure_target();
-  const auto normalise = HWY_DYNAMIC_DISPATCH(layer_norm_row);
+  const auto normalise = SIGHTLINE_DISPATCH(layer_norm_row);
   constexpr std::int64_t kRows = 32;  // of a task: enough work for a hand-over to cost nothing
   cpu::parallel_for((rows + kRows - 1) / kRows, threads, [&](std::int64_t task) {
     for (std::int64_t r = task * kRows; r < std::min((task + 1) * kRows, rows); ++r) {

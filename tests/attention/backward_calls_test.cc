@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sightline/backward.h"
@@ -117,7 +116,7 @@ struct ManyHeads {
 
   ManyHeads() {
     problem.q = problem.k = problem.v = all();
-    problem.bias = dense_view(std::as_const(bias).data(), {1, 1, 60, 60});
+    problem.bias = dense_view(bias.data(), {1, 1, 60, 60});
   }
   TensorView all() const { return dense_view(numbers.data(), shape); }
   void run(const AttentionOptions& options) {

@@ -73,7 +73,7 @@ TEST(BackwardLong, ChunksFoldAlikeOnAnyNumberOfThreads) {
   const std::vector<SequenceSpan> sequence = {{-1, 700, {}}};  // chunks do not begin with the tensor
   given.problem.sequences = sequence;
   std::vector<float> bias(14000, 0.5f);
-  given.problem.bias = dense_view(std::as_const(bias).data(), {1, 1, 1, 14000});
+  given.problem.bias = dense_view(bias.data(), {1, 1, 1, 14000});
   const BackwardRun one(given.problem, given.dout, {}, 1);
   for (const int threads : {2, 4, 7}) {
     EXPECT_EQ(BackwardRun(given.problem, given.dout, {}, threads).difference(one), "");

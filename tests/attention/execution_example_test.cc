@@ -132,8 +132,8 @@ class ExecutionExample : public ::testing::Test {
     for (auto* values : {&q_, &kv_}) {
       for (float& x : *values) x = normal(random);
     }
-    problem_.q = dense_view(std::as_const(q_).data(), {1, 1, kRows, kWidth});
-    problem_.k = problem_.v = dense_view(std::as_const(kv_).data(), {1, 1, kKeys, kWidth});
+    problem_.q = dense_view(q_.data(), {1, 1, kRows, kWidth});
+    problem_.k = problem_.v = dense_view(kv_.data(), {1, 1, kKeys, kWidth});
     attention(problem_, view(expected_));
   }
   static MutableTensorView view(std::vector<float>& out) { return dense_view(out.data(), {1, 1, kRows, kWidth}); }

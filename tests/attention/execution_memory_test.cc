@@ -88,7 +88,7 @@ TEST(ExecutionMemory, DecodingRequestsNone) {
   options.page_count = (kBefore + kSteps) / 64 + 1;
   std::vector<float> rows((kBefore + kSteps) * 2 * kWidth, 0.5f), q(8 * kWidth, 1.0f), out(q.size()), entropy(8),
       weight(8 * 4);
-  const auto tokens = [&](std::int64_t count) { return dense_view(std::as_const(rows).data(), {1, 2, count, kWidth}); };
+  const auto tokens = [&](std::int64_t count) { return dense_view(rows.data(), {1, 2, count, kWidth}); };
   Observations see;
   see.entropy = entropy.data();
   see.top_k = 4;
@@ -100,7 +100,7 @@ TEST(ExecutionMemory, DecodingRequestsNone) {
     KvView view;
     Workspace workspace;
     AttentionProblem problem;
-    problem.q = dense_view(std::as_const(q).data(), {1, 8, 1, kWidth});
+    problem.q = dense_view(q.data(), {1, 8, 1, kWidth});
     const auto step = [&] {
       cache.append({&id, 1}, tokens(1), tokens(1));
       cache.view({&id, 1}, view);

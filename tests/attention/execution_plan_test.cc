@@ -78,8 +78,8 @@ struct Plain {
     for (auto* values : {&q, &kv}) {
       for (float& x : *values) x = normal(random);
     }
-    problem.q = dense_view(std::as_const(q).data(), {1, 4, 5, 8});
-    problem.k = problem.v = dense_view(std::as_const(kv).data(), {1, 2, 100, 8});
+    problem.q = dense_view(q.data(), {1, 4, 5, 8});
+    problem.k = problem.v = dense_view(kv.data(), {1, 2, 100, 8});
   }
   MutableTensorView out_view() { return dense_view(out.data(), {1, 4, 5, 8}); }
   std::vector<float> expected() {

@@ -122,8 +122,8 @@ TEST(ExecutionResume, GoesOnFromLeftPadding) {
     };
     const auto pass = [&](std::int64_t first, std::int64_t end, const AttentionState* resume, AttentionState* save) {
       AttentionProblem problem;
-      problem.q = dense_view(std::as_const(q).data(), {1, 1, queries, kWidth});
-      problem.k = problem.v = dense_view(std::as_const(kv).data() + first * kWidth, {1, 1, end - first, kWidth});
+      problem.q = dense_view(q.data(), {1, 1, queries, kWidth});
+      problem.k = problem.v = dense_view(kv.data() + first * kWidth, {1, 1, end - first, kWidth});
       const SequenceSpan span{-1, first - kPadding, kKeys - kPadding - queries};
       problem.sequences = {&span, 1};
       problem.causal = true;
@@ -192,8 +192,8 @@ TEST(ExecutionResume, ATreeGoesOnFromItsPrefix) {
   }
   const std::vector<std::int32_t> parents = {-1, 0, 0, 1, -1, 4};
   AttentionProblem tree;
-  tree.q = dense_view(std::as_const(q).data(), {1, 1, kNodes, kWidth});
-  tree.k = tree.v = dense_view(std::as_const(kv).data(), {1, 1, kPrefix + kNodes, kWidth});
+  tree.q = dense_view(q.data(), {1, 1, kNodes, kWidth});
+  tree.k = tree.v = dense_view(kv.data(), {1, 1, kPrefix + kNodes, kWidth});
   tree.tree_parents = parents;
   std::vector<float> whole(q.size()), resumed(q.size()), finished(q.size());
   const Shape4 shape = {1, 1, kNodes, kWidth};
@@ -235,8 +235,8 @@ struct Small {
 
   explicit Small(std::int64_t begin = 0, std::int64_t keys = 64) {
     span.key_position = begin;
-    problem.q = dense_view(std::as_const(q).data(), {1, 2, 3, 8});
-    problem.k = problem.v = dense_view(std::as_const(kv).data(), {1, 2, keys, 8});
+    problem.q = dense_view(q.data(), {1, 2, 3, 8});
+    problem.k = problem.v = dense_view(kv.data(), {1, 2, keys, 8});
     problem.sequences = {&span, 1};
   }
   void run(const AttentionOptions& options, const Observations& see = {}) {

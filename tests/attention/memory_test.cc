@@ -6,7 +6,6 @@
 #include <numeric>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "src/attention/reference.h"
@@ -66,7 +65,7 @@ TEST(AttentionMemory, LongSequenceWithAllObservations) {
   for (float& x : inputs) x = normal(random);
   AttentionProblem problem;
   const auto operand = [&](std::int64_t n) {
-    return dense_view(std::as_const(inputs).data() + n * kLength * kWidth, {1, 1, kLength, kWidth});
+    return dense_view(inputs.data() + n * kLength * kWidth, {1, 1, kLength, kWidth});
   };
   problem.q = operand(0);
   problem.k = operand(1);

@@ -147,7 +147,6 @@ GradientValues kernel_gradients(const AttentionProblem& p, const TensorView& dou
   see.row_max = max.data();
   see.row_sum = sum.data();
   attention(p, out.view(), see, {2});
-  const MutableTensorView result = out.view();
   Gradients gradients;
   gradients.q = q.view();
   gradients.k = k.view();
@@ -155,8 +154,7 @@ GradientValues kernel_gradients(const AttentionProblem& p, const TensorView& dou
   if (p.bias) gradients.bias = bias.view();
   if (!sinks.empty()) gradients.sinks = sinks.data();
   if (!slopes.empty()) gradients.alibi_slopes = slopes.data();
-  attention_backward(p, {{result.data, result.dtype, result.shape, result.strides}, max.data(), sum.data()}, dout,
-                     gradients, {2});
+  attention_backward(p, {out.view(), max.data(), sum.data()}, dout, gradients, {2});
   const auto one_axis = [](const std::vector<float>& values) {
     return Array{{static_cast<std::int64_t>(values.size())}, {values.begin(), values.end()}};
   };
