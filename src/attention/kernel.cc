@@ -36,8 +36,8 @@ void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRow
 }
 
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
-                 RowSums& sums) {
-  TileCommit(head, sight, tile, workspace, sums).run();
+                 RowSums& sums, bool may_wait) {
+  TileCommit(head, sight, tile, workspace, sums, may_wait).run();
 }
 
 void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
@@ -101,8 +101,8 @@ void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRow
 }
 
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
-                 RowSums& sums) {
-  HWY_DYNAMIC_DISPATCH(commit_tile)(head, sight, tile, workspace, sums);
+                 RowSums& sums, bool may_wait) {
+  HWY_DYNAMIC_DISPATCH(commit_tile)(head, sight, tile, workspace, sums, may_wait);
 }
 
 void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,

@@ -133,6 +133,7 @@ class Pass::Impl {
     if (tasks.empty()) return;
     list_units();
     const auto workers = static_cast<std::size_t>(std::min<std::int64_t>(options.workers.count(), count()));
+    alone_ = workers == 1;
     const HeadTask& model = longest();
     const WorkspaceSize size = workspace_size_of_tasks();
     workspaces_.fill(workers, [&] { return TileWorkspace(model.problem, model.sight, size, options.memory); });
@@ -248,8 +249,9 @@ class Pass::Impl {
       finish_stacked(task, tile, *workspace, {&strip, 1});
     } else if (sums_rows(task.sight) && progress_[unit.task].turn.wait_for(unit.tile)) {
       if (unit.tile == 0) open_sums(unit.task);
-      commit_tile(task.problem, task.sight, tile, *workspace, *progress_[unit.task].sums);
-      if (unit.tile + 1 == tiles.count()) close_sums(unit.task);
+      const bool last = unit.tile + 1 == tiles.count();
+      commit_tile(task.problem, task.sight, tile, *workspace, *progress_[unit.task].sums, !last && alone_);
+      if (last) close_sums(unit.task);
       progress_[unit.task].turn.pass_on(unit.tile);
     }
   }
@@ -331,6 +333,7 @@ class Pass::Impl {
   const PassStates states_;
   Pool<TileWorkspace> workspaces_;
   Pool<RowSums> sums_;
+  bool alone_ = false;  // one worker runs all units, one after the other
   std::pmr::vector<HeadProgress> progress_;
   std::pmr::list<SplitTile> splits_;
   std::pmr::vector<Unit> units_;

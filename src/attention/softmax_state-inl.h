@@ -32,19 +32,20 @@ struct BlockSums {
 // additions and no multiplication a key: slots r, r + 16, r + 32, r + 48 weigh r + 16 (0, 1, 2, 3).
 template <bool kEntropy, bool kPosition>
 HWY_INLINE BlockSums weigh(const float* scores, float* weights, int lanes, F reference) {
+  constexpr int kLast = kBlockKeys / kChains - 1;
   const auto chain = [=](int r) SIGHTLINE_LAMBDA {
     BlockSums sums = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kF32)};
     F steps = hn::Zero(kF32);
 #pragma GCC unroll 4
-    for (int step = kBlockKeys / kChains - 1; step >= 0; --step) {
+    for (int step = kLast; step >= 0; --step) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(r + step * kChains) * lanes;
       const F t = hn::Mul(hn::Sub(load(scores + at), reference), splat(kLog2E));
       const MaskF nothing = hn::Lt(t, splat(kExp2Floor));
       const F w = hn::IfThenZeroElse(nothing, exp2_in_range(t));
       store(w, weights + at);
-      sums.l = hn::Add(sums.l, w);
+      sums.l = step == kLast ? w : hn::Add(sums.l, w);  // w is never -0
       if constexpr (kEntropy) sums.e = hn::IfThenElse(nothing, sums.e, fma(w, t, sums.e));
-      if constexpr (kPosition) steps = step > 0 ? hn::Add(steps, sums.l) : steps;
+      if constexpr (kPosition) steps = step == kLast ? sums.l : step > 0 ? hn::Add(steps, sums.l) : steps;
     }
     if constexpr (kPosition) {
       sums.p = fma(steps, splat(static_cast<float>(kChains)), hn::Mul(sums.l, splat(static_cast<float>(r))));
@@ -131,6 +132,13 @@ HWY_INLINE void absorb_vector(const SoftmaxState& state, const TileBlock& block,
 template <bool kEntropy, bool kPosition>
 void absorb_block(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, const float* block_max,
                   const BlockResult& result, const LanePositions* positions) {
+  // A stride that is known takes no registers for the addresses of 64 slots.
+  if (lanes == kTileRows) {
+    for (int lane = 0; lane < kTileRows; lane += static_cast<int>(kLanes)) {
+      absorb_vector<kEntropy, kPosition>(state, block, weights, kTileRows, lane, block_max, result, positions);
+    }
+    return;
+  }
   for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
     absorb_vector<kEntropy, kPosition>(state, block, weights, lanes, lane, block_max, result, positions);
   }

@@ -8,6 +8,7 @@
 #endif
 
 #include "src/attention/head_sight.h"
+#include "src/attention/mass_strip-inl.h"
 #include "src/attention/mix-inl.h"
 #include "src/attention/softmax_state-inl.h"
 #include "src/attention/tile_scores-inl.h"
@@ -194,7 +195,7 @@ class TilePass {
   void absorb(TileBlock block) {
     const Sees sees = scores_.prepare(block);
     if (sees == Sees::nothing) return;
-    scores_.compute(block, sees, Stage::biased);
+    score(block, sees);
     if ((sight_.out && head_.fast == nullptr) || sight_.measures_values()) read_values(block);
     block.scores = work_.scores.data();
     // Scores become weights in place: who needs scores comes first.
@@ -205,6 +206,14 @@ class TilePass {
     observe_weights(block);
     if (sight_.out) mix(block, sees);
     if (sight_.wants_mass()) keep(block);
+  }
+
+  void score(const TileBlock& block, Sees sees) {
+    if (!sight_.wants_mass()) return scores_.compute(block, sees, Stage::biased);
+    // Its place is taken by the weights of this block.
+    WaitingBlock waiting(work_, lanes_);
+    scores_.compute(block, sees, Stage::biased, waiting);
+    waiting.finish();
   }
 
   void read_values(const TileBlock& block) {
@@ -222,7 +231,7 @@ class TilePass {
       mine_.top.absorb(block, lanes_, block.scores, block_max);
     }
     mine_.offsets.absorb(
-        block, lanes_, [&](int lane) { return positions_.of(lane); }, lengths_);
+        block, lanes_, positions_.least(), positions_.most(), [&](int lane) { return positions_.of(lane); }, lengths_);
   }
 
   // Weights that are summed over the rows later are written where they are kept; those of stacked rows are few, and
@@ -236,11 +245,7 @@ class TilePass {
     const std::size_t index = work_.strip.blocks.size();
     std::copy_n(mine_.chunk.m, lanes_, work_.strip_max(index));
     work_.strip.blocks.push_back(block);
-    if (tile_.stacked == 0) return;
-    float* to = work_.strip_weights(index);
-    for (int lane = 0; lane < tile_.live_end; ++lane) {
-      for (int slot = 0; slot < kBlockKeys; ++slot) *to++ = block.weights[slot * lanes_ + lane];
-    }
+    if (tile_.stacked > 0) turn_weights(block.weights, lanes_, tile_.live_end, work_.strip_weights(index));
   }
 
   BlockResult block_result() {
