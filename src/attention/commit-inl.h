@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "src/attention/kernel.h"
+#include "src/attention/mass_strip-inl.h"
 #include "src/attention/row_sums.h"
 #include "src/attention/tile_pass-inl.h"
 #include "src/observe/row_sums-inl.h"
@@ -25,8 +26,14 @@ namespace HWY_NAMESPACE {
 class TileCommit {
  public:
   TileCommit(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
-             RowSums& sums)
-      : head_(head), sight_(sight), tile_(tile), lanes_(tile.lanes), work_(workspace), sums_(sums) {}
+             RowSums& sums, bool may_wait)
+      : head_(head),
+        sight_(sight),
+        tile_(tile),
+        lanes_(tile.lanes),
+        work_(workspace),
+        sums_(sums),
+        may_wait_(may_wait) {}
 
   void run() {
     if (sight_.wants_mass()) add_mass();
@@ -41,32 +48,40 @@ class TileCommit {
   }
 
   void add_mass() {
-    alignas(64) float inverse[kTileRows], factors[kTileRows];
-    bool finite = true;
-    for (int lane = 0; lane < lanes_; ++lane) {
-      inverse[lane] = work_.lane_array(TileWorkspace::kInverse)[lane];
-      const bool is_nan = std::isnan(inverse[lane]);
-      if (!counts(lane) || is_nan) inverse[lane] = 0;
-      finite &= !is_nan;
-    }
+    add_waiting(work_);
+    work_.strip.waiting.clear();
+    work_.strip.added = 0;
+    MassRows& rows = work_.strip.rows;
+    const bool finite = set_rows(rows);
+    if (may_wait_ && finite && sight_.mass_decay == 1) return work_.strip.waiting.swap(work_.strip.blocks);
     const std::size_t blocks = work_.strip.blocks.size();
     for (std::size_t b = 0; b < blocks && !finite; ++b) {
-      clear_unused(work_.strip_weights(b), kBlockKeys, inverse, lanes_);
+      clear_unused(work_.strip_weights(b), kBlockKeys, rows.inverse, lanes_);
     }
     // What decays is added 16 rows at a time, for between two rows of a chain all keys decay, seen or not.
     const int step = sight_.mass_decay == 1 ? lanes_ : kChains;
     for (int lane = 0; lane < lanes_; lane += step) {
       if (sight_.mass_decay != 1) decay(lane);
-      for (std::size_t b = 0; b < blocks; ++b) {
-        const TileBlock& block = work_.strip.blocks[b];
-        set_factors(work_.strip_max(b), inverse, factors);
-        add_rows(work_.strip_weights(b) + block.begin * lanes_ + lane, block.end - block.begin, lanes_, factors + lane,
-                 step, sums_.mass.data() + (block.first_key + block.begin) * kChains);
-      }
+      for (std::size_t b = 0; b < blocks; ++b) add_strip_block(work_, b, work_.strip.blocks[b], rows, lane, step);
     }
     for (int lane = tile_.live_begin; lane < tile_.live_end && !finite; ++lane) {
       if (counts(lane) && std::isnan(work_.lane_array(TileWorkspace::kInverse)[lane])) spoil(tile_.first + lane);
     }
+  }
+
+  // False if a row is NaN.
+  bool set_rows(MassRows& rows) const {
+    rows.lanes = lanes_;
+    rows.mass = sums_.mass.data();
+    std::copy_n(work_.lane_array(TileWorkspace::kFinalMax), lanes_, rows.final_max);
+    bool finite = true;
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const float inverse = work_.lane_array(TileWorkspace::kInverse)[lane];
+      const bool is_nan = std::isnan(inverse);
+      rows.inverse[lane] = !counts(lane) || is_nan ? 0 : inverse;
+      finite &= !is_nan;
+    }
+    return finite;
   }
 
   // By the 16 positions since the chains' last rows.
@@ -80,16 +95,6 @@ class TileCommit {
     float* chains = sums_.mass.data();
     for (std::int64_t key = 0; key < sight_.keys; ++key, chains += kChains) {
       for (std::size_t r = 0; r < kChains; r += kLanes) store(hn::Mul(load(chains + r), load(factors + r)), chains + r);
-    }
-  }
-
-  // What turns a block's weights into final ones: exp(running max - final max) / l.
-  void set_factors(const float* running_max, const float* inverse, float* factors) const {
-    const float* max = work_.lane_array(TileWorkspace::kFinalMax);
-    for (int lane = 0; lane < lanes_; lane += static_cast<int>(kLanes)) {
-      const F moved = exp2_nonpositive(exponent(load(running_max + lane), load(max + lane)));
-      const F scale = load(inverse + lane);
-      store(hn::IfThenZeroElse(hn::Eq(scale, hn::Zero(kF32)), hn::Mul(moved, scale)), factors + lane);
     }
   }
 
@@ -107,14 +112,9 @@ class TileCommit {
     int lane = tile_.live_begin;
     while (lane < tile_.live_end) {
       const std::int64_t bin = row_bin(tile_.first + lane);
-      alignas(64) float factors[kTileRows] = {};
-      for (; lane < tile_.live_end && row_bin(tile_.first + lane) == bin; ++lane) factors[lane] = 1;
-      for (std::int64_t column = 0; column < work_.bins_seen; ++column) {
-        alignas(64) float values[kTileRows];
-        std::copy_n(work_.bin_total.data() + column * lanes_, lanes_, values);
-        clear_unused(values, 1, factors, lanes_);
-        add_rows(values, 1, lanes_, factors, lanes_, sums_.overview.data() + column * kChains);
-      }
+      const int begin = lane;
+      while (lane < tile_.live_end && row_bin(tile_.first + lane) == bin) ++lane;
+      add_lanes(work_.bin_total.data(), work_.bins_seen, lanes_, begin, lane, sums_.overview.data());
       const std::int64_t next = tile_.first + lane;
       if (next == head_.rows || row_bin(next) != bin) close_bin(bin);
     }
@@ -136,6 +136,7 @@ class TileCommit {
   const int lanes_;
   TileWorkspace& work_;
   RowSums& sums_;
+  const bool may_wait_;
 };
 
 }  // namespace HWY_NAMESPACE

@@ -36,8 +36,8 @@ void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRow
 }
 
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
-                 RowSums& sums) {
-  TileCommit(head, sight, tile, workspace, sums).run();
+                 RowSums& sums, bool may_wait) {
+  TileCommit(head, sight, tile, workspace, sums, may_wait).run();
 }
 
 void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
@@ -103,8 +103,8 @@ void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRow
 }
 
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
-                 RowSums& sums) {
-  SIGHTLINE_DISPATCH(commit_tile)(head, sight, tile, workspace, sums);
+                 RowSums& sums, bool may_wait) {
+  SIGHTLINE_DISPATCH(commit_tile)(head, sight, tile, workspace, sums, may_wait);
 }
 
 void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,

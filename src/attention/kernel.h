@@ -27,9 +27,11 @@ void run_chunk(const HeadProblem& head, const HeadSight& sight, const TileRows& 
 void merge_chunks(const HeadProblem& head, const HeadSight& sight, const TileRows& tile,
                   std::span<TileState* const> chunks, TileWorkspace& workspace);
 
-/// Adds the tile's rows to the head's sums. To be called for the tiles of a head in ascending order.
+/// Adds the tile's rows to the head's sums. To be called for the tiles of a head in ascending order. may_wait: the
+/// head's next tile will be run in the same workspace, and before any other; then what the rows add to key mass may be
+/// left to it.
 void commit_tile(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,
-                 RowSums& sums);
+                 RowSums& sums, bool may_wait);
 
 /// Writes the sums over the rows of a tile of stacked rows. strips: the workspaces that hold the weights of its blocks.
 void commit_stacked(const HeadProblem& head, const HeadSight& sight, const TileRows& tile, TileWorkspace& workspace,

@@ -24,9 +24,14 @@ class LanePositions {
       const std::int64_t row = tile.row(lane);
       offset_[lane] = static_cast<std::int32_t>(by_depth ? head.row_position(row) - first_ : row);
     }
+    const auto [least, most] = std::minmax_element(offset_, offset_ + tile.lanes);
+    least_ = first_ + *least;
+    most_ = first_ + *most;
   }
 
   std::int64_t of(int lane) const { return first_ + offset_[lane]; }
+  std::int64_t least() const { return least_; }
+  std::int64_t most() const { return most_; }
 
   // Query position less key position of a vector of lanes. Exact as integers and rounded once: the same for vectors of
   // any length.
@@ -41,7 +46,7 @@ class LanePositions {
   // caller put it there.
   static constexpr std::int64_t kFarthest = (std::int64_t{1} << 30) - 1;
 
-  std::int64_t first_;
+  std::int64_t first_, least_, most_;
   alignas(64) std::int32_t offset_[kTileRows];
 };
 

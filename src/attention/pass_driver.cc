@@ -153,6 +153,7 @@ class Pass::Impl {
     const WorkspaceSize size = workspace_size_of_tasks();
     list_units(size.lanes);
     const auto workers = static_cast<std::size_t>(std::min<std::int64_t>(options.workers.count(), count()));
+    alone_ = workers == 1;
     const HeadTask& model = longest();
     workspaces_.fill(workers, [&] { return TileWorkspace(model.problem, model.sight, size, options.memory); });
     // A head's sums live from its first tile to its last: those at work, and one whose next tile is still to be taken.
@@ -277,8 +278,9 @@ class Pass::Impl {
       finish_stacked(task, tile, *workspace, {&strip, 1});
     } else if (sums_rows(task.sight) && progress_[unit.task].turn.wait_for(unit.tile)) {
       if (unit.tile == 0) open_sums(unit.task);
-      commit_tile(task.problem, task.sight, tile, *workspace, *progress_[unit.task].sums);
-      if (unit.tile + 1 == tiles.count()) close_sums(unit.task);
+      const bool last = unit.tile + 1 == tiles.count();
+      commit_tile(task.problem, task.sight, tile, *workspace, *progress_[unit.task].sums, !last && alone_);
+      if (last) close_sums(unit.task);
       progress_[unit.task].turn.pass_on(unit.tile);
     }
   }
@@ -366,6 +368,7 @@ class Pass::Impl {
   const PassStates states_;
   Pool<TileWorkspace> workspaces_;
   Pool<RowSums> sums_;
+  bool alone_ = false;  // one worker runs all units, one after the other
   std::pmr::vector<HeadProgress> progress_;
   std::pmr::list<SplitTile> splits_;
   std::pmr::vector<Unit> units_;

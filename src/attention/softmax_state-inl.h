@@ -32,17 +32,18 @@ struct BlockSums {
 // 2, 3). score_at(step), keep(weight, step): of the chain's key number `step`. first: r.
 template <bool kEntropy, bool kPosition, class ScoreAt, class Keep>
 HWY_INLINE BlockSums weigh_chain(F reference, F first, const ScoreAt& score_at, const Keep& keep) {
+  constexpr int kLast = kBlockKeys / kChains - 1;
   BlockSums sums = {hn::Zero(kF32), hn::Zero(kF32), hn::Zero(kF32)};
   F steps = hn::Zero(kF32);
 #pragma GCC unroll 4
-  for (int step = kBlockKeys / kChains - 1; step >= 0; --step) {
+  for (int step = kLast; step >= 0; --step) {
     const F t = hn::Mul(hn::Sub(score_at(step), reference), splat(kLog2E));
     const MaskF nothing = hn::Lt(t, splat(kExp2Floor));
     const F w = hn::IfThenZeroElse(nothing, exp2_in_range(t));
     keep(w, step);
-    sums.l = hn::Add(sums.l, w);
+    sums.l = step == kLast ? w : hn::Add(sums.l, w);  // w is never -0
     if constexpr (kEntropy) sums.e = hn::IfThenElse(nothing, sums.e, fma(w, t, sums.e));
-    if constexpr (kPosition) steps = step > 0 ? hn::Add(steps, sums.l) : steps;
+    if constexpr (kPosition) steps = step == kLast ? sums.l : step > 0 ? hn::Add(steps, sums.l) : steps;
   }
   if constexpr (kPosition) sums.p = fma(steps, splat(static_cast<float>(kChains)), hn::Mul(sums.l, first));
   return sums;
@@ -135,18 +136,23 @@ HWY_INLINE void absorb_vector(const SoftmaxState& state, std::int64_t block_posi
 template <bool kEntropy, bool kPosition>
 void absorb_block(const SoftmaxState& state, const TileBlock& block, float* weights, int lanes, const float* block_max,
                   const BlockResult& result, const LanePositions* positions) {
-  for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
-    absorb_vector<kEntropy, kPosition>(
-        state, block.position, lane, block_max, result,
-        [&](F reference) SIGHTLINE_LAMBDA {
-          return weigh<kEntropy, kPosition>(block.scores + lane, weights + lane, lanes, reference);
-        },
-        [&](const BlockSums& sums, F rescale) SIGHTLINE_LAMBDA {
-          if (positions == nullptr) return;
-          const F away = block_distance(weights + lane, lanes, sums, positions->distance(lane, block.position));
-          store(fma(load(state.distance + lane), rescale, away), state.distance + lane);
-        });
-  }
+  const auto absorb = [&](int stride) SIGHTLINE_LAMBDA {
+    for (int lane = 0; lane < stride; lane += static_cast<int>(kLanes)) {
+      absorb_vector<kEntropy, kPosition>(
+          state, block.position, lane, block_max, result,
+          [&](F reference) SIGHTLINE_LAMBDA {
+            return weigh<kEntropy, kPosition>(block.scores + lane, weights + lane, stride, reference);
+          },
+          [&](const BlockSums& sums, F rescale) SIGHTLINE_LAMBDA {
+            if (positions == nullptr) return;
+            const F away = block_distance(weights + lane, stride, sums, positions->distance(lane, block.position));
+            store(fma(load(state.distance + lane), rescale, away), state.distance + lane);
+          });
+    }
+  };
+  // A stride that is known takes no registers for the addresses of 64 slots.
+  if (lanes == kTileRows) return absorb(kTileRows);
+  absorb(lanes);
 }
 
 // total = total merged with chunk. Writes the factors of both, [lanes] each, for whatever else is summed.

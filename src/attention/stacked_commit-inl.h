@@ -62,8 +62,7 @@ class StackedCommit {
     const std::int64_t head = tile_.head(first_lane);
     float* mass = sight_.key_mass == nullptr ? nullptr : sight_.key_mass + head * sight_.key_stride;
     if (sight_.mass_sums == nullptr && tile_.stacked == 1) {  // a row alone is its own mass
-      std::fill_n(mass, sight_.keys, 0.0f);
-      return add_rows_of(first_lane, mass, 0);
+      return write_row_of(first_lane, mass);
     }
     const bool running = sight_.mass_sums != nullptr;
     const std::int64_t stride = running ? sight_.mass_sums_keys : sight_.keys;
@@ -73,6 +72,22 @@ class StackedCommit {
     if (mass == nullptr) return;
     const MassReader reader(head_, sight_);
     for (std::int64_t key = 0; key < sight_.keys; ++key) mass[key] = reader.read(sums + key, stride);
+  }
+
+  // The weights of a row, each key written once.
+  void write_row_of(int lane, float* mass) const {
+    const bool is_nan = std::isnan(inverse(lane));
+    float* end = mass;
+    if (counts(0) && !is_nan) {
+      for_each_block(lane, [&](const TileBlock& block, const float* weights, float factor) HWY_ATTR {
+        float* to = mass + block.first_key;
+        std::fill(end, to + block.begin, 0.0f);
+        add_block<true>(block, weights, factor, to);
+        end = to + block.end;
+      });
+    }
+    std::fill(end, mass + sight_.keys, 0.0f);
+    if (counts(0) && is_nan) spoil(lane, 0, mass);
   }
 
   // sums: chain r at sums[r * stride].
@@ -88,18 +103,21 @@ class StackedCommit {
         continue;
       }
       for_each_block(lane, [&](const TileBlock& block, const float* weights, float factor)
-                               HWY_ATTR { add_block(block, weights, factor, of_row + block.first_key); });
+                               HWY_ATTR { add_block<false>(block, weights, factor, of_row + block.first_key); });
     }
   }
 
-  // sums[slot] += weights[slot] * factor.
+  // sums[slot] += weights[slot] * factor, from 0 if they are the first.
+  template <bool kFirst>
   static void add_block(const TileBlock& block, const float* weights, float factor, float* sums) {
     int slot = block.begin;
     for (; slot + static_cast<int>(kLanes) <= block.end; slot += static_cast<int>(kLanes)) {
-      store(fma(load(weights + slot), splat(factor), load(sums + slot)), sums + slot);
+      const F before = kFirst ? hn::Zero(kF32) : load(sums + slot);
+      store(fma(load(weights + slot), splat(factor), before), sums + slot);
     }
     for (; slot < block.end; ++slot) {
-      sums[slot] = hn::GetLane(fma(splat(weights[slot]), splat(factor), splat(sums[slot])));
+      const F before = kFirst ? hn::Zero(kF32) : splat(sums[slot]);
+      sums[slot] = hn::GetLane(fma(splat(weights[slot]), splat(factor), before));
     }
   }
 
@@ -109,15 +127,20 @@ class StackedCommit {
     std::int64_t row = 0;
     for (std::int64_t bin = 0; bin < sight_.overview_rows; ++bin) {
       const std::int64_t count = rows_of_bin(sight_, head_.rows, bin);
+      float* cells = overview + bin * sight_.overview_cols;
       for (std::int64_t column = 0; column < work_.bins_seen && count > 0; ++column) {
-        float chains[kChains] = {};
-        for (std::int64_t r = row; r < row + count; ++r) {
-          chains[chain_of_row(head_, r)] = work_.bin_total.data()[column * tile_.lanes + first_lane + r];
-        }
-        overview[bin * sight_.overview_cols + column] = sightline::fold_chains(chains) / static_cast<float>(count);
+        cells[column] = mean_of(work_.bin_total.data() + column * tile_.lanes + first_lane, row, count);
       }
       row += count;
     }
+  }
+
+  // The mean over `count` rows from `first` on of values [rows].
+  float mean_of(const float* values, std::int64_t first, std::int64_t count) const {
+    if (count == 1) return values[first];
+    float chains[kChains] = {};
+    for (std::int64_t r = first; r < first + count; ++r) chains[chain_of_row(head_, r)] = values[r];
+    return sightline::fold_chains(chains) / static_cast<float>(count);
   }
 
   const HeadProblem& head_;

@@ -9,6 +9,7 @@
 
 #include "src/attention/few_softmax-inl.h"
 #include "src/attention/head_sight.h"
+#include "src/attention/mass_strip-inl.h"
 #include "src/attention/mix-inl.h"
 #include "src/attention/softmax_state-inl.h"
 #include "src/attention/tile_scores-inl.h"
@@ -200,7 +201,7 @@ class TilePass {
     const Sees sees = scores_.prepare(block);
     if (sees == Sees::nothing) return;
     if (plain_ && sees == Sees::all) return absorb_plainly(block);
-    scores_.compute(block, sees, Stage::biased);
+    score(block, sees);
     direct_ = mixes_directly(sees);
     if ((sight_.out && head_.fast == nullptr && !direct_) || sight_.measures_values()) read_values(block);
     block.scores = work_.scores.data();
@@ -234,6 +235,14 @@ class TilePass {
 #endif
   }
 
+  void score(const TileBlock& block, Sees sees) {
+    if (!sight_.wants_mass()) return scores_.compute(block, sees, Stage::biased);
+    // Its place is taken by the weights of this block.
+    WaitingBlock waiting(work_, lanes_);
+    scores_.compute(block, sees, Stage::biased, waiting);
+    waiting.finish();
+  }
+
   void read_values(const TileBlock& block) {
     values_.set(head_.v, head_.value_width, head_.keys, block, work_.zeros.data(), work_.widened_values.data());
     if (sight_.measures_values()) value_lengths(values_.data(), head_.value_width, block, lengths_);
@@ -259,7 +268,7 @@ class TilePass {
       mine_.top.absorb(block, lanes_, block.scores, block_max);
     }
     mine_.offsets.absorb(
-        block, lanes_, [&](int lane) { return positions_.of(lane); }, lengths_);
+        block, lanes_, positions_.least(), positions_.most(), [&](int lane) { return positions_.of(lane); }, lengths_);
   }
 
   // Weights that are summed over the rows later are written where they are kept; those of stacked rows are few, and
@@ -273,11 +282,7 @@ class TilePass {
     const std::size_t index = work_.strip.blocks.size();
     std::copy_n(mine_.chunk.m, lanes_, work_.strip_max(index));
     work_.strip.blocks.push_back(block);
-    if (tile_.stacked == 0) return;
-    float* to = work_.strip_weights(index);
-    for (int lane = 0; lane < tile_.live_end; ++lane) {
-      for (int slot = 0; slot < kBlockKeys; ++slot) *to++ = block.weights[slot * lanes_ + lane];
-    }
+    if (tile_.stacked > 0) turn_weights(block.weights, lanes_, tile_.live_end, work_.strip_weights(index));
   }
 
   BlockResult block_result() {

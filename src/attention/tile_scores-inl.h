@@ -97,12 +97,16 @@ class TileScores {
 
   // Scores of a block that was prepared, into workspace.scores, up to a stage; at Stage::biased hidden ones are -inf,
   // and the largest of each lane goes to kBlockMax. Slots without a key hold -inf then, and before it anything.
-  void compute(const TileBlock& block, Sees sees, Stage stage) {
+  void compute(const TileBlock& block, Sees sees, Stage stage) { compute(block, sees, stage, kNothingBeside); }
+
+  // beside: what may be done meanwhile, step by step; see score_rows().
+  template <class Beside>
+  void compute(const TileBlock& block, Sees sees, Stage stage, Beside& beside) {
     float* scores = work_.scores.data();
     float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
     // Keys at the block's ends that no row sees are masked away unscored.
     const TileBlock used = stage == Stage::biased ? mask_.narrowed(block) : block;
-    raw(used, scores, block_max);
+    raw(used, scores, block_max, beside);
     if (stage == Stage::raw) return;
     terms_.cap(used, scores);
     if (stage == Stage::capped) return;
@@ -116,7 +120,8 @@ class TileScores {
 
  private:
   // scale * dot.
-  void raw(const TileBlock& block, float* scores, float* block_max) {
+  template <class Beside>
+  void raw(const TileBlock& block, float* scores, float* block_max, Beside& beside) {
     float* widened = work_.widened_keys.data();
     if (head_.fast != nullptr) {
       rounded_keys_.set(*head_.fast, head_.k, head_.width, head_.keys, block, work_.zeros.data(),
@@ -129,7 +134,7 @@ class TileScores {
     keys_.set(head_.k, head_.width, head_.keys, block, work_.zeros.data(), widened);
     with_vectors(tile_.lanes, [&](auto vectors) HWY_ATTR {
       score_block<vectors()>(keys_.data(), work_.queries.data(), head_.width, tile_.lanes, head_.scale, block.begin,
-                             block.end, scores, block_max);
+                             block.end, scores, block_max, beside);
     });
   }
 

@@ -94,7 +94,7 @@ TileWorkspace::TileWorkspace(const HeadProblem& problem, const HeadSight& sight,
   mass_chains = row_of(size.chain_keys * kChains, memory);
   strip.weights = rows(size.strip_blocks * kBlockKeys);
   strip.running_max = rows(size.strip_blocks);
-  strip.blocks.reserve(static_cast<std::size_t>(size.strip_blocks));
+  for (auto* blocks : {&strip.blocks, &strip.waiting}) blocks->reserve(static_cast<std::size_t>(size.strip_blocks));
 }
 
 void TileWorkspace::reserve_fast(const HeadProblem& problem, std::pmr::memory_resource* memory) {

@@ -26,12 +26,14 @@ struct OffsetScores {
     if (length != nullptr) std::fill_n(length, offsets.size() * lanes, 0.0f);
   }
 
-  // position(lane): where a lane's row stands. lengths: [kBlockKeys] of the block's values, read if length is asked
-  // for.
+  // position(lane): where a lane's row stands, first to last. lengths: [kBlockKeys] of the block's values, read if
+  // length is asked for.
   template <class Position>
-  void absorb(const TileBlock& block, int lanes, const Position& position, const float* lengths) const {
+  void absorb(const TileBlock& block, int lanes, std::int64_t first, std::int64_t last, const Position& position,
+              const float* lengths) const {
     for (std::size_t o = 0; o < offsets.size(); ++o) {
       const std::int64_t offset = std::clamp(offsets[o], -kFarthest, kFarthest) - block.position;
+      if (last + offset < block.begin || first + offset >= block.end) continue;
       for (int lane = 0; lane < lanes; ++lane) {
         const std::int64_t slot = position(lane) + offset, to = static_cast<std::int64_t>(o) * lanes + lane;
         if (slot < block.begin || slot >= block.end) continue;

@@ -46,6 +46,20 @@ inline void add_rows(const float* values, std::int64_t count, std::int64_t strid
 }
 static_assert(kTileRows == 3 * kChains);
 
+// chains[r] += values[lane] for the lanes of [begin, end) with lane % 16 == r, ascending, for `count` rows of values
+// [count, stride] and of chains [count, kChains].
+inline void add_lanes(const float* values, std::int64_t count, std::int64_t stride, int begin, int end, float* chains) {
+  for (int lane = begin / kChains * kChains; lane < end; lane += static_cast<int>(kLanes)) {
+    const I lanes = hn::Iota(kI32, lane);
+    const auto before = hn::Lt(lanes, hn::Set(kI32, begin)), within = hn::Lt(lanes, hn::Set(kI32, end));
+    const MaskF taken = hn::RebindMask(kF32, hn::AndNot(before, within));
+    for (std::int64_t i = 0; i < count; ++i) {
+      float* at = chains + i * kChains + lane % kChains;
+      store(hn::Add(load(at), hn::IfThenElseZero(taken, load(values + i * stride + lane))), at);
+    }
+  }
+}
+
 // Sets the values of lanes whose factor is 0 to 0, so that a NaN there adds nothing.
 HWY_INLINE void clear_unused(float* HWY_RESTRICT values, std::int64_t count, const float* HWY_RESTRICT factors,
                              int lanes) {

@@ -30,6 +30,9 @@ class SegmentParts {
   }
 
  private:
+  // To the block that was begun last.
+  void add(std::int32_t segment, std::uint64_t slots);
+
   std::int64_t first_block_ = 0;
   std::pmr::vector<SegmentPart> parts_;
   std::pmr::vector<std::size_t> begin_;  // [blocks + 1] into parts_

@@ -56,10 +56,16 @@ struct SegmentSums {
   // total = total * a + (the chunk's sum) * b, both [lanes]; chunk_max: [lanes].
   void merge_chunk(int lanes, const SegmentSums& chunk, const float* chunk_max, const float* a, const float* b) const {
     *seen = std::max(*seen, *chunk.seen);
-    for (std::int32_t s = 0; s < *seen; ++s) {
-      for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
+    for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
+      // Segments that lie side by side often have one reference.
+      F before = hn::Zero(kF32), moved = hn::Zero(kF32);
+      for (std::int32_t s = 0; s < *seen; ++s) {
         const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(s) * lanes + lane;
-        const F moved = weight_of(exponent(load(chunk.reference + at), load(chunk_max + lane))).value;
+        const F of_segment = load(chunk.reference + at);
+        if (s == 0 || !hn::AllTrue(kF32, hn::Eq(of_segment, before))) {
+          moved = weight_of(exponent(of_segment, load(chunk_max + lane))).value;
+          before = of_segment;
+        }
         const F part = hn::Mul(hn::Mul(load(chunk.sum + at), moved), load(b + lane));
         store(fma(load(total + at), load(a + lane), part), total + at);
       }
@@ -73,13 +79,22 @@ struct SegmentSums {
     const MaskF nothing = hn::Eq(part, hn::Zero(kF32));
     const F before = load(reference + at), kept = load(sum + at);
     F moved = kept;
-    if (!hn::AllTrue(kF32, hn::Eq(before, max))) moved = hn::Mul(kept, weight_of(exponent(before, max)).value);
+    // A sum of 0 stays one, whatever its reference: most segments' first part is one block's.
+    const MaskF stays = hn::Or(hn::Eq(before, max), hn::Eq(kept, hn::Zero(kF32)));
+    if (!hn::AllTrue(kF32, stays)) moved = hn::Mul(kept, weight_of(exponent(before, max)).value);
     store(hn::IfThenElse(nothing, kept, hn::Add(moved, part)), sum + at);
     store(hn::IfThenElse(nothing, before, max), reference + at);
   }
 
   // The weights of chosen slots, in the sub-chains of all sums over keys: from a chain's last slot to its first.
   static F sum_of(const float* weights, std::uint64_t slots, int lanes) {
+    constexpr std::uint64_t kGroup = 0xffff, kHalf = 0xffffffff;
+    if (slots == kHalf) return sum_of_groups<0, 2>(weights, lanes);
+    if (slots == kHalf << 32) return sum_of_groups<2, 4>(weights, lanes);
+    for (int group = 0; group < kBlockKeys; group += kChains) {
+      if (slots == kGroup << group)
+        return sum_of_groups<0, 1>(weights + static_cast<std::ptrdiff_t>(group) * lanes, lanes);
+    }
     F chains[kChains];
     for (F& chain : chains) chain = hn::Zero(kF32);
     for (int group = kBlockKeys - kChains; group >= 0; group -= kChains) {
@@ -98,6 +113,20 @@ struct SegmentSums {
       }
     }
     return fold_chains([&](int r) SIGHTLINE_LAMBDA { return Sum{chains[r]}; }).value;
+  }
+
+  // The same of whole groups of kChains slots, [kBegin, kEnd).
+  template <int kBegin, int kEnd>
+  static F sum_of_groups(const float* weights, int lanes) {
+    const auto chain = [=](int r) SIGHTLINE_LAMBDA {
+      const auto at = [=](int group) SIGHTLINE_LAMBDA {
+        return load(weights + static_cast<std::ptrdiff_t>(group * kChains + r) * lanes);
+      };
+      F sum = at(kEnd - 1);
+      for (int group = kEnd - 2; group >= kBegin; --group) sum = hn::Add(sum, at(group));
+      return Sum{sum};
+    };
+    return fold_chains(chain).value;
   }
 };
 
