@@ -24,13 +24,11 @@ HWY_INLINE float fold_lanes(float (&chains)[kChains]) {
   return chains[0];
 }
 
-// A row's sums of products become its scores. Returns the largest, -inf if all are NaN.
-HWY_INLINE float scale_scores(float* HWY_RESTRICT scores, float scale) {
+// The largest of a row's scores, -inf if all are NaN.
+HWY_INLINE float largest_of_row(const float* scores) {
   F maximum = splat(-__builtin_inff());
   for (int slot = 0; slot < kBlockKeys; slot += static_cast<int>(kLanes)) {
-    const F score = hn::Mul(load(scores + slot), splat(scale));
-    maximum = max_or_second(score, maximum);
-    store(score, scores + slot);
+    maximum = max_or_second(load(scores + slot), maximum);
   }
   alignas(64) float lanes[kLanes];
   store(maximum, lanes);
@@ -60,26 +58,46 @@ HWY_INLINE void weigh_row(float* HWY_RESTRICT scores, float reference, int row, 
   if (kPosition) to.p[row] = fold_lanes(p);
 }
 
-// As absorb_block(), without distances. sums: [rows, kBlockKeys] of products, which become weights.
+// A block of few rows. Lanes without a row have -inf as their largest score.
+struct FewScores {
+  std::int64_t position;  // of the block
+  float* scores;          // [rows, kBlockKeys], which become weights
+  int rows;
+  const float* maxima;  // [kChains]
+  float* tile;          // [kBlockKeys, kChains], null unless the weights are wanted like that, too
+};
+
+// rows of [rows, kBlockKeys] from `begin` to `end` as columns of a tile.
+inline void spread_rows(const float* from, int begin, int end, float* tile) {
+  for (int row = begin; row < end; ++row) {
+    for (int slot = 0; slot < kBlockKeys; ++slot) tile[slot * kChains + row] = from[row * kBlockKeys + slot];
+  }
+}
+
+// As absorb_block(). positions: null where distances are not asked for; with them a tile is wanted unless the block
+// lies beside the positions of all rows.
 template <bool kEntropy, bool kPosition>
-void absorb_few_rows(const SoftmaxState& state, std::int64_t block_position, float* sums, int rows, float scale,
-                     const BlockResult& result) {
-  alignas(64) float maxima[kChains];
-  std::fill_n(maxima, kChains, -__builtin_inff());
-  for (int row = 0; row < rows; ++row) maxima[row] = scale_scores(sums + row * kBlockKeys, scale);
+void absorb_few_rows(const SoftmaxState& state, const FewScores& block, const BlockResult& result,
+                     const LanePositions* positions) {
   FewSums of_rows;
   for (int lane = 0; lane < kChains; lane += static_cast<int>(kLanes)) {
     absorb_vector<kEntropy, kPosition>(
-        state, block_position, lane, maxima, result,
+        state, block.position, lane, block.maxima, result,
         [&](F reference) SIGHTLINE_LAMBDA {
           alignas(64) float references[kLanes];
           store(reference, references);
-          for (int row = lane; row < std::min(rows, lane + static_cast<int>(kLanes)); ++row) {
-            weigh_row<kEntropy, kPosition>(sums + row * kBlockKeys, references[row - lane], row, of_rows);
+          const int end = std::min(block.rows, lane + static_cast<int>(kLanes));
+          for (int row = lane; row < end; ++row) {
+            weigh_row<kEntropy, kPosition>(block.scores + row * kBlockKeys, references[row - lane], row, of_rows);
           }
+          if (block.tile != nullptr) spread_rows(block.scores, lane, end, block.tile);
           return BlockSums{load(of_rows.l + lane), load(of_rows.e + lane), load(of_rows.p + lane)};
         },
-        [](const BlockSums&, F) {});
+        [&](const BlockSums& sums, F rescale) SIGHTLINE_LAMBDA {
+          if (positions == nullptr) return;
+          const F away = block_distance(block.tile + lane, kChains, sums, positions->distance(lane, block.position));
+          store(fma(load(state.distance + lane), rescale, away), state.distance + lane);
+        });
   }
 }
 

@@ -77,7 +77,7 @@ class TilePass {
         scores_(head, tile, workspace),
         positions_(head, tile, false),
         mine_(sight, workspace),
-        plain_(needs_no_tile()) {}
+        plain_(mixes_directly(Sees::all) && !head.bias && !head.reshapes_scores() && !sight.measures_values()) {}
 
   // All keys of the problem, after those that a saved state has seen. `save` receives the state before it is finished.
   void run(const TileState* resume = nullptr, TileState* save = nullptr) {
@@ -200,7 +200,9 @@ class TilePass {
   void absorb(TileBlock block) {
     const Sees sees = scores_.prepare(block);
     if (sees == Sees::nothing) return;
-    if (plain_ && sees == Sees::all) return absorb_plainly(block);
+#if HWY_TARGET != HWY_SCALAR
+    if (plain_ && sees == Sees::all) return absorb_few(block);
+#endif
     score(block, sees);
     direct_ = mixes_directly(sees);
     if ((sight_.out && head_.fast == nullptr && !direct_) || sight_.measures_values()) read_values(block);
@@ -215,25 +217,38 @@ class TilePass {
     if (sight_.wants_mass()) keep(block);
   }
 
-  // Whether blocks of few rows that are seen whole need their scores and weights for nothing but the softmax and the
-  // mix.
-  bool needs_no_tile() const {
-    const bool observed = mine_.top.k > 0 || !sight_.offsets.empty() || mine_.segments.segments > 0 ||
-                          mine_.bins.segments > 0 || sight_.wants_mass() || sight_.distance != nullptr;
-    return !observed && !head_.bias && !head_.reshapes_scores() && mixes_directly(Sees::all);
+#if HWY_TARGET != HWY_SCALAR
+  // As absorb(), for few rows that see the whole block: scores and weights stay rows, and are spread to a tile where an
+  // observation wants to look.
+  void absorb_few(TileBlock block) {
+    float* scores = scores_.few_scores(block);
+    alignas(64) float maxima[kChains];
+    std::fill_n(maxima, kChains, -__builtin_inff());
+    for (int row = 0; row < tile_.live_end; ++row) maxima[row] = largest_of_row(scores + row * kBlockKeys);
+    float* tile = work_.scores.data();
+    block.scores = block.weights = tile;
+    const bool ranks = mine_.top.k > 0 && mine_.top.wants(lanes_, tile_.live_end, maxima);
+    const bool picks = mine_.offsets.reach(block, positions_.least(), positions_.most());
+    if (ranks || picks) spread_rows(scores, 0, tile_.live_end, tile);
+    if (ranks) mine_.top.absorb(block, lanes_, tile, maxima);
+    if (picks) pick_offsets(block);
+    const FewScores few = {block.position, scores, tile_.live_end, maxima, wants_weights(block) ? tile : nullptr};
+    with_moments([&](auto with_entropy, auto with_position) HWY_ATTR {
+      absorb_few_rows<with_entropy(), with_position()>(mine_.chunk, few, block_result(), distances());
+    });
+    observe_weights(block);
+    if (sight_.out) mix_directly(block, scores, 1, kBlockKeys);
+    if (sight_.wants_mass()) std::copy_n(scores, tile_.live_end * kBlockKeys, keep_place(block));
   }
 
-  // The same as absorb(), without a tile of scores.
-  void absorb_plainly([[maybe_unused]] const TileBlock& block) {
-#if HWY_TARGET != HWY_SCALAR
-    float* weights = scores_.few_sums(block);
-    with_moments([&](auto with_entropy, auto with_position) HWY_ATTR {
-      absorb_few_rows<with_entropy(), with_position()>(mine_.chunk, block.position, weights, tile_.live_end,
-                                                       head_.scale, block_result());
-    });
-    if (sight_.out) mix_directly(block, weights, 1, kBlockKeys);
-#endif
+  // Whether an observation looks at single weights of a block that all rows see.
+  bool wants_weights(const TileBlock& block) const {
+    const bool beside = positions_.most() <= block.position || positions_.least() >= block.position + kBlockKeys - 1;
+    return (sight_.distance != nullptr && !beside) ||
+           (mine_.segments.segments > 0 && SegmentSums::splits(block, *sight_.segment_parts)) ||
+           (mine_.bins.segments > 0 && SegmentSums::splits(block, *sight_.bin_parts));
   }
+#endif
 
   void score(const TileBlock& block, Sees sees) {
     if (!sight_.wants_mass()) return scores_.compute(block, sees, Stage::biased);
@@ -267,6 +282,10 @@ class TilePass {
     } else if (mine_.top.k > 0) {
       mine_.top.absorb(block, lanes_, block.scores, block_max);
     }
+    pick_offsets(block);
+  }
+
+  void pick_offsets(const TileBlock& block) {
     mine_.offsets.absorb(
         block, lanes_, positions_.least(), positions_.most(), [&](int lane) { return positions_.of(lane); }, lengths_);
   }
@@ -279,10 +298,16 @@ class TilePass {
   }
 
   void keep(const TileBlock& block) {
+    float* to = keep_place(block);
+    if (tile_.stacked > 0) turn_weights(block.weights, lanes_, tile_.live_end, to);
+  }
+
+  // Where the block's weights are kept.
+  float* keep_place(const TileBlock& block) {
     const std::size_t index = work_.strip.blocks.size();
     std::copy_n(mine_.chunk.m, lanes_, work_.strip_max(index));
     work_.strip.blocks.push_back(block);
-    if (tile_.stacked > 0) turn_weights(block.weights, lanes_, tile_.live_end, work_.strip_weights(index));
+    return work_.strip_weights(index);
   }
 
   BlockResult block_result() {
@@ -299,11 +324,13 @@ class TilePass {
     use(std::false_type(), std::false_type());
   }
 
+  const LanePositions* distances() const { return sight_.distance != nullptr ? &positions_ : nullptr; }
+
   void weigh_block(const TileBlock& block, float* weights) {
     const float* block_max = work_.lane_array(TileWorkspace::kBlockMax);
     with_moments([&](auto with_entropy, auto with_position) HWY_ATTR {
       absorb_block<with_entropy(), with_position()>(mine_.chunk, block, weights, lanes_, block_max, block_result(),
-                                                    sight_.distance != nullptr ? &positions_ : nullptr);
+                                                    distances());
     });
   }
 
@@ -446,7 +473,7 @@ class TilePass {
   TileScores scores_;
   const LanePositions positions_;
   const Streams mine_;
-  const bool plain_;     // whole blocks need no tile of scores
+  const bool plain_;     // whole blocks take absorb_few()
   bool direct_ = false;  // of the block
   RowPointers values_;
   Bf16Rows rounded_values_;

@@ -12,6 +12,7 @@
 
 #include "src/attention/fast_rows-inl.h"
 #include "src/attention/few_rows-inl.h"
+#include "src/attention/few_softmax-inl.h"
 #include "src/attention/head_problem.h"
 #include "src/attention/rows-inl.h"
 #include "src/attention/score-inl.h"
@@ -87,8 +88,8 @@ class TileScores {
   Sees prepare(const TileBlock& block) { return mask_.prepare(block); }
 
 #if HWY_TARGET != HWY_SCALAR
-  // Of few rows: unscaled scores of a block, [rows, kBlockKeys], in memory that the caller may use up.
-  float* few_sums(const TileBlock& block) {
+  // Of few rows: scale * dot of a block, [rows, kBlockKeys], in memory that the caller may use up.
+  float* few_scores(const TileBlock& block) {
     const std::int64_t index = (block.first_key - run_begin_) / kBlockKeys;
     if (block.first_key < run_begin_ || index >= run_count_) score_run(block);
     return work_.run_sums.data() + (block.first_key - run_begin_) * tile_.live_end;
@@ -129,7 +130,7 @@ class TileScores {
       return score_fast(head_, tile_, block, few_, rounded_keys_, work_, block_max);
     }
 #if HWY_TARGET != HWY_SCALAR
-    if (few_) return few_scores(block, scores);
+    if (few_) return spread_rows(few_scores(block), 0, tile_.live_end, scores);
 #endif
     keys_.set(head_.k, head_.width, head_.keys, block, work_.zeros.data(), widened);
     with_vectors(tile_.lanes, [&](auto vectors) HWY_ATTR {
@@ -139,18 +140,7 @@ class TileScores {
   }
 
 #if HWY_TARGET != HWY_SCALAR
-  // [kBlockKeys, kChains], of which the first live lanes are written.
-  void few_scores(const TileBlock& block, float* scores) {
-    const int rows = tile_.live_end;
-    const float* sums = few_sums(block);
-    for (int r = 0; r < rows; ++r) {
-      for (int slot = 0; slot < kBlockKeys; ++slot) {
-        scores[slot * kChains + r] = sums[r * kBlockKeys + slot] * head_.scale;
-      }
-    }
-  }
-
-  // Sums of products of the block, and of those after it that are sure to be asked for; [blocks, rows, kBlockKeys].
+  // Scores of the block, and of those after it that are sure to be asked for; [blocks, rows, kBlockKeys].
   void score_run(const TileBlock& first) {
     run_begin_ = first.first_key;
     run_count_ = 1;
@@ -158,9 +148,10 @@ class TileScores {
                        end = std::min(number / kRunBlocks * kRunBlocks + kRunBlocks, blocks().end);
     if (!has_elements(head_.k, head_.width)) {
       keys_.set(head_.k, head_.width, head_.keys, first, work_.zeros.data(), work_.widened_keys.data());
-      return score_few_rows<RowElements<DType::f32>>(
-          PointedRows{keys_.data()}, work_.queries.data(), head_.width, tile_.live_end,
-          head_.width * static_cast<std::int64_t>(sizeof(float)), work_.run_sums.data());
+      score_few_rows<RowElements<DType::f32>>(PointedRows{keys_.data()}, work_.queries.data(), head_.width,
+                                              tile_.live_end, head_.width * static_cast<std::int64_t>(sizeof(float)),
+                                              work_.run_sums.data());
+      return scale_run();
     }
     while (number + run_count_ < end && mask_.shows_whole(block_at(head_, number + run_count_))) ++run_count_;
     with_elements(head_.k.dtype, [&](auto elements) HWY_ATTR {
@@ -172,6 +163,14 @@ class TileScores {
                                  work_.run_sums.data() + i * tile_.live_end * kBlockKeys);
       }
     });
+    scale_run();
+  }
+
+  void scale_run() {
+    float* scores = work_.run_sums.data();
+    for (std::int64_t i = 0; i < run_count_ * tile_.live_end * kBlockKeys; i += kLanes) {
+      store(hn::Mul(load(scores + i), splat(head_.scale)), scores + i);
+    }
   }
 #endif
 

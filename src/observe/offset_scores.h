@@ -26,14 +26,20 @@ struct OffsetScores {
     if (length != nullptr) std::fill_n(length, offsets.size() * lanes, 0.0f);
   }
 
+  // Whether the block holds a key at some offset from a position in [first, last].
+  bool reach(const TileBlock& block, std::int64_t first, std::int64_t last) const {
+    return std::any_of(offsets.begin(), offsets.end(),
+                       [&](std::int64_t offset) { return reaches(block, from(block, offset), first, last); });
+  }
+
   // position(lane): where a lane's row stands, first to last. lengths: [kBlockKeys] of the block's values, read if
   // length is asked for.
   template <class Position>
   void absorb(const TileBlock& block, int lanes, std::int64_t first, std::int64_t last, const Position& position,
               const float* lengths) const {
     for (std::size_t o = 0; o < offsets.size(); ++o) {
-      const std::int64_t offset = std::clamp(offsets[o], -kFarthest, kFarthest) - block.position;
-      if (last + offset < block.begin || first + offset >= block.end) continue;
+      const std::int64_t offset = from(block, offsets[o]);
+      if (!reaches(block, offset, first, last)) continue;
       for (int lane = 0; lane < lanes; ++lane) {
         const std::int64_t slot = position(lane) + offset, to = static_cast<std::int64_t>(o) * lanes + lane;
         if (slot < block.begin || slot >= block.end) continue;
@@ -50,6 +56,15 @@ struct OffsetScores {
       score[i] = other.score[i];
       if (length != nullptr) length[i] = other.length[i];
     }
+  }
+
+ private:
+  // The offset as one from the block's position.
+  static std::int64_t from(const TileBlock& block, std::int64_t offset) {
+    return std::clamp(offset, -kFarthest, kFarthest) - block.position;
+  }
+  static bool reaches(const TileBlock& block, std::int64_t offset, std::int64_t first, std::int64_t last) {
+    return last + offset >= block.begin && first + offset < block.end;
   }
 };
 

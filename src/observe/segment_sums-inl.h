@@ -39,13 +39,20 @@ struct SegmentSums {
     std::fill_n(reference, static_cast<std::size_t>(segments) * lanes, -__builtin_inff());
   }
 
-  // weights: [kBlockKeys, lanes], those of the block or what is summed in their place. block_sum: [lanes] of all keys,
+  // Whether a part of the block's keys is a segment's, so that its sum alone does not do.
+  static bool splits(const TileBlock& block, const SegmentParts& parts) {
+    const auto of_block = parts.at(block.position);
+    return std::any_of(of_block.begin(), of_block.end(), [&](const SegmentPart& part) { return !holds(block, part); });
+  }
+
+  // weights: [kBlockKeys, lanes], those of the block or what is summed in their place; not read of segments that hold
+  // all of it where block_sum is given. block_sum: [lanes] of all keys,
   // or null if it isn't known. running_max: [lanes] after this block.
   void absorb(const TileBlock& block, const SegmentParts& parts, int lanes, const float* weights,
               const float* block_sum, const float* running_max) const {
     for (const SegmentPart& part : parts.at(block.position)) {
       *seen = std::max(*seen, part.segment + 1);
-      const bool whole = block_sum != nullptr && __builtin_popcountll(part.slots) == block.end - block.begin;
+      const bool whole = block_sum != nullptr && holds(block, part);
       for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) {
         const F added = whole ? load(block_sum + lane) : sum_of(weights + lane, part.slots, lanes);
         add(static_cast<std::ptrdiff_t>(part.segment) * lanes + lane, added, load(running_max + lane));
@@ -73,6 +80,10 @@ struct SegmentSums {
   }
 
  private:
+  static bool holds(const TileBlock& block, const SegmentPart& part) {
+    return __builtin_popcountll(part.slots) == block.end - block.begin;
+  }
+
   // Rows to which the part adds nothing keep their sum and its reference, so that their bits do not depend on the rows
   // beside them.
   void add(std::ptrdiff_t at, F part, F max) const {

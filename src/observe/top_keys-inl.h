@@ -49,6 +49,15 @@ struct TopKeys {
     }
   }
 
+  // Whether a block with such largest ranks changes some of the first `rows` rows.
+  bool wants(int lanes, int rows, const float* block_max) const {
+    const float* threshold = compared() + static_cast<std::ptrdiff_t>(capacity - 1) * lanes;
+    for (int row = 0; row < rows; ++row) {
+      if (block_max[row] > threshold[row]) return true;
+    }
+    return false;
+  }
+
   // Takes in what another pass kept of later keys.
   void merge(int lanes, const TopKeys& later) const {
     for (int lane = 0; lane < lanes; lane += static_cast<int>(kLanes)) insert(lanes, lane, Kept{later, lanes, lane});
