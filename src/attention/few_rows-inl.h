@@ -256,7 +256,8 @@ HWY_INLINE void mix_few_from(const FewMix& mix, const float* const* values, int 
 }
 
 // As mix_block(), for out of [rows, columns]. Whole value rows are read in their order, and some of them by all rows of
-// weights, so that all but the first find them in the first-level cache.
+// weights, so that all but the first find them in the first-level cache. Packed values are dear to widen: four rows of
+// weights share them, half a row at a time.
 template <class Elements, class Rows>
 HWY_INLINE void mix_few_rows(const Rows& values, const FewMix& mix) {
   const float* pointers[kMixedSlots + kValuesAhead];
@@ -266,7 +267,7 @@ HWY_INLINE void mix_few_rows(const Rows& values, const FewMix& mix) {
     by_rows(mix.rows, [&](auto count, int r) SIGHTLINE_LAMBDA {
       if constexpr (count() < 4) {
         mix_few_from<Elements, count(), 8>(mix, at_work, begin, end, 0, r);
-      } else if (mix.columns <= 4 * kTurned) {
+      } else if (Elements::kBits < 16 || mix.columns <= 4 * kTurned) {
         mix_few_from<Elements, 4, 4>(mix, at_work, begin, end, 0, r);
       } else {
         mix_few_from<Elements, 2, 8>(mix, at_work, begin, end, 0, r);
