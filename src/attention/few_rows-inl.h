@@ -204,8 +204,8 @@ inline constexpr int kValuesAhead = 16;  // rows; they are read in order, and a 
 
 // Slots [begin, end) of columns [column, column + kVectors * kLanes) of rows [row, row + kRows). values: row pointers
 // of the slots from `begin` on.
-template <class Elements, int kRows, int kVectors>
-HWY_INLINE void mix_few_columns(const FewMix& mix, const float* const* values, int begin, int end, std::int64_t column,
+template <class Elements, int kRows, int kVectors, class Rows>
+HWY_INLINE void mix_few_columns(const FewMix& mix, const Rows& values, int begin, int end, std::int64_t column,
                                 int row) {
   // Every loop over the sums is unrolled, so that they never leave their registers.
   const auto each = [](const auto& use) SIGHTLINE_LAMBDA {
@@ -222,19 +222,23 @@ HWY_INLINE void mix_few_columns(const FewMix& mix, const float* const* values, i
   } else {
     each([&](int r, int v) SIGHTLINE_LAMBDA { sum[r][v] = load(sums + r * mix.columns + v * kTurned); });
   }
-  for (int slot = begin; slot < end; ++slot) {
-    const float* row_of_slot = values[slot - begin];
-    F value[kVectors], weight[kRows];
-    Elements::values(row_of_slot, column, value);
-    const std::byte* ahead = bytes_of(values[slot - begin + kValuesAhead]) + column * Elements::kBits / 8;
-    constexpr int kLines = (kVectors * kTurned * Elements::kBits + 511) / 512;
+  const float* pointers[kMixedSlots + kValuesAhead];
+  for (int first = begin; first < end; first += kMixedSlots) {
+    const float* const* row_of = values.at(first, kMixedSlots + kValuesAhead, pointers);
+    const int count = std::min(kMixedSlots, end - first);
+    for (int i = 0; i < count; ++i) {
+      F value[kVectors], weight[kRows];
+      Elements::values(row_of[i], column, value);
+      const std::byte* ahead = bytes_of(row_of[i + kValuesAhead]) + column * Elements::kBits / 8;
+      constexpr int kLines = (kVectors * kTurned * Elements::kBits + 511) / 512;
 #pragma GCC unroll 8
-    for (int line = 0; line < kLines; ++line) fetch_ahead(ahead + 64 * line);
+      for (int line = 0; line < kLines; ++line) fetch_ahead(ahead + 64 * line);
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      weight[r] = splat(mix.weights[slot * mix.slot_stride + (row + r) * mix.row_stride]);
+      for (int r = 0; r < kRows; ++r) {
+        weight[r] = splat(mix.weights[(first + i) * mix.slot_stride + (row + r) * mix.row_stride]);
+      }
+      each([&](int r, int v) SIGHTLINE_LAMBDA { sum[r][v] = fma(value[v], weight[r], sum[r][v]); });
     }
-    each([&](int r, int v) SIGHTLINE_LAMBDA { sum[r][v] = fma(value[v], weight[r], sum[r][v]); });
   }
   if (end < mix.end) {
     return each([&](int r, int v) SIGHTLINE_LAMBDA { store(sum[r][v], sums + r * mix.columns + v * kTurned); });
@@ -246,9 +250,8 @@ HWY_INLINE void mix_few_columns(const FewMix& mix, const float* const* values, i
   });
 }
 
-template <class Elements, int kRows, int kVectors>
-HWY_INLINE void mix_few_from(const FewMix& mix, const float* const* values, int begin, int end, std::int64_t column,
-                             int row) {
+template <class Elements, int kRows, int kVectors, class Rows>
+HWY_INLINE void mix_few_from(const FewMix& mix, const Rows& values, int begin, int end, std::int64_t column, int row) {
   for (; column + kVectors * kTurned <= mix.columns; column += kVectors * kTurned) {
     mix_few_columns<Elements, kRows, kVectors>(mix, values, begin, end, column, row);
   }
@@ -260,18 +263,17 @@ HWY_INLINE void mix_few_from(const FewMix& mix, const float* const* values, int 
 // weights share them, half a row at a time.
 template <class Elements, class Rows>
 HWY_INLINE void mix_few_rows(const Rows& values, const FewMix& mix) {
-  const float* pointers[kMixedSlots + kValuesAhead];
-  for (int begin = mix.begin; begin < mix.end; begin += kMixedSlots) {
-    const int end = std::min(begin + kMixedSlots, mix.end);
-    const float* const* at_work = values.at(begin, kMixedSlots + kValuesAhead, pointers);
+  const int slots = mix.rows == 1 ? kBlockKeys : kMixedSlots;
+  for (int begin = mix.begin; begin < mix.end; begin += slots) {
+    const int end = std::min(begin + slots, mix.end);
     by_rows(mix.rows, [&](auto count, int r) SIGHTLINE_LAMBDA {
       if constexpr (count() < 4) {
-        mix_few_from<Elements, count(), 8>(mix, at_work, begin, end, 0, r);
+        mix_few_from<Elements, count(), 8>(mix, values, begin, end, 0, r);
       } else if (Elements::kBits < 16 || mix.columns <= 4 * kTurned) {
-        mix_few_from<Elements, 4, 4>(mix, at_work, begin, end, 0, r);
+        mix_few_from<Elements, 4, 4>(mix, values, begin, end, 0, r);
       } else {
-        mix_few_from<Elements, 2, 8>(mix, at_work, begin, end, 0, r);
-        mix_few_from<Elements, 2, 8>(mix, at_work, begin, end, 0, r + 2);
+        mix_few_from<Elements, 2, 8>(mix, values, begin, end, 0, r);
+        mix_few_from<Elements, 2, 8>(mix, values, begin, end, 0, r + 2);
       }
     });
   }
