@@ -74,6 +74,10 @@ double slice(std::int64_t rounds) {
   return static_cast<double>(rounds) * operations;
 }
 
+std::uint32_t plain_sum(const void* data, std::size_t bytes) {
+  return SIGHTLINE_DISPATCH(sum_words)(static_cast<const std::uint32_t*>(data), bytes / 4);
+}
+
 double seconds_of(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
@@ -134,7 +138,7 @@ double sightline_fma_peak_of_threads(double seconds, int threads) {
 
 uint32_t sightline_plain_sum(const void* data, size_t bytes) {
   sightline::cpu::ensure_target();
-  return SIGHTLINE_DISPATCH(sightline::sum_words)(static_cast<const std::uint32_t*>(data), bytes / 4);
+  return sightline::plain_sum(data, bytes);
 }
 
 #endif  // HWY_ONCE

@@ -65,8 +65,8 @@ struct PageTable {
 /// Observed positions, distances and offsets count nodes one after the other.
 struct AttentionProblem {
   TensorView q;  ///< [B, Hq, Nq, D] f32, f16 or bf16
-  TensorView k;  ///< [B, Hkv, Nk, D] as q, or rows of i8_row or q4_1
-  TensorView v;  ///< [B, Hkv, Nk, Dv] as k
+  TensorView k;  ///< [B, Hkv, Nk, D] f32, f16 or bf16, or rows of i8_row or q4_1, whatever q is
+  TensorView v;  ///< [B, Hkv, Nk, Dv] any of these, whatever k is
   PageTable pages = {};
 
   std::optional<float> scale = {};  ///< default 1/sqrt(D)
@@ -153,8 +153,9 @@ struct Observations {
 };
 
 /// Computes out = attention(problem), [B, Hq, Nq, Dv], and what is asked for in `see`, in one pass with O(n) extra
-/// memory. `out.data` may be null when only observations are wanted. What is written shares no memory with itself (no
-/// stride of 0) and with what else is read or written. Milakov & Gimelshein 2018 (online softmax), Dao et al. 2022
+/// memory. `out.data` may be null when only observations are wanted. What is written shares no memory with itself and
+/// with what else is read or written; overlaps of tensors and of fp32 arrays are refused, those with index arrays and
+/// pools of pages are not looked for. Milakov & Gimelshein 2018 (online softmax), Dao et al. 2022
 /// (tiling); docs/attention.md. Throws BadArgument, OutOfMemory, Cancelled, and what a caller's function throws, once.
 void attention(const AttentionProblem& problem, const MutableTensorView& out, const Observations& see = {},
                const AttentionOptions& options = {});

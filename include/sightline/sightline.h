@@ -78,7 +78,7 @@ typedef struct sightline_output {
 /* One sequence of the batch. */
 typedef struct sightline_sequence {
   int64_t key_count;          /* keys in use, the first ones of the tensor; -1: all Nk */
-  int64_t key_position;       /* position of key 0, >= 0 */
+  int64_t key_position;       /* position of key 0; below 0 (left padding), keys before position 0 are hidden */
   int64_t has_query_position; /* 0: the alignment decides where query 0 stands */
   int64_t query_position;     /* position of query 0 */
 } sightline_sequence;

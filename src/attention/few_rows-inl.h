@@ -1,7 +1,5 @@
 // Scores and mix of few rows, as in decoding: keys in lanes for the scores, value columns in lanes for the mix. The
 // chains of operations are those of score-inl.h and mix-inl.h, so the bits are too; only the lanes are used better.
-// Rows stay side by side in the tile of scores, and whatever lies between scores and mix is the same code for many rows
-// and few.
 
 #if defined(SIGHTLINE_ATTENTION_FEW_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIGHTLINE_ATTENTION_FEW_ROWS_INL_H_
@@ -42,7 +40,7 @@ HWY_INLINE void by_rows(int rows, const Use& use) {
   if (r < rows) use(std::integral_constant<int, 1>(), r);
 }
 
-// Rows of a block whose pointers stand in a row already, kTurnedAhead more of them than the block has.
+// Rows of a block whose pointers are made already, RowPointers::kAhead more of them than the block has slots.
 struct PointedRows {
   const float* const* rows;
 
@@ -74,10 +72,12 @@ struct SourceRows {
 // of memory; the first lines of the page after are asked for.
 class KeyLines {
  public:
-  // rows: `count` row pointers. spare: 1 KiB that is read instead where the rows do not lie one after the other.
+  // rows: `count` row pointers. spare: 1 KiB that is read instead where the rows do not lie one after the other, which
+  // are prefetched then.
   HWY_INLINE KeyLines(const float* const* rows, int count, std::int64_t row_bytes, const float* spare)
-      : rows_(rows), row_lines_((row_bytes + kLine - 1) / kLine) {
-    dense_ = bytes_of(rows[count - 1]) - bytes_of(rows[0]) == (count - 1) * row_bytes;
+      : rows_(rows), row_lines_((row_bytes + kLine - 1) / kLine), lines_(count * row_lines_) {
+    dense_ = true;
+    for (int i = 1; i < count; ++i) dense_ &= address(rows[i]) - address(rows[i - 1]) == row_bytes;
     now_ = dense_ ? bytes_of(rows[0]) : bytes_of(spare);
     end_ = dense_ ? now_ + count * row_bytes : now_;
   }
@@ -85,8 +85,12 @@ class KeyLines {
   // kLines lines from here on.
   template <int kLines>
   HWY_INLINE void prepare() {
-    if (!dense_) return fetch_scattered(rows_, row_lines_, line_ += kLines, kLines);
-    if (reinterpret_cast<std::uintptr_t>(now_) % kPage >= kLines * kLine) return;
+    if (!dense_) {  // a step's lines are rounded up, and so may be more than there are
+      const std::int64_t first = line_;
+      line_ = std::min(line_ + kLines, lines_);
+      return fetch_scattered(rows_, row_lines_, first, line_);
+    }
+    if (static_cast<std::uintptr_t>(address(now_)) % kPage >= kLines * kLine) return;
     for (int line = 0; line < kPageLines; ++line) fetch_ahead(now_ + kPage + line * kLine);
   }
   // Loads to a vector register: those of a byte to a general one were slower by a third.
@@ -97,21 +101,23 @@ class KeyLines {
   // The address is ready long before it is used: what comes late is late for memory too.
   template <int kLines>
   HWY_INLINE void advance() {
-    const std::byte* next = now_ + kLines * kLine;
-    now_ = end_ - next >= kLines * kLine ? next : now_;
+    now_ = end_ - now_ >= 2 * kLines * kLine ? now_ + kLines * kLine : now_;
   }
 
  private:
-  static HWY_NOINLINE void fetch_scattered(const float* const* rows, std::int64_t row_lines, std::int64_t end,
-                                           int lines) {
-    for (std::int64_t line = end - lines; line < end; ++line) {
+  static std::intptr_t address(const void* pointer) { return reinterpret_cast<std::intptr_t>(pointer); }
+
+  // Not a member's: the numbers of an object whose address is taken would live in memory.
+  static HWY_NOINLINE void fetch_scattered(const float* const* rows, std::int64_t row_lines, std::int64_t first,
+                                           std::int64_t end) {
+    for (std::int64_t line = first; line < end; ++line) {
       fetch_ahead(rows[line / row_lines] + line % row_lines * (kLine / 4));
     }
   }
 
   static constexpr int kLine = 64, kPage = 4096, kPageLines = 8;
   const float* const* rows_;
-  std::int64_t row_lines_, line_ = 0;
+  std::int64_t row_lines_, lines_, line_ = 0;
   bool dense_;
   const std::byte *now_, *end_;
 };
@@ -155,36 +161,30 @@ HWY_INLINE void score_few_keys(const float* const* keys, const float* queries, s
   }
 }
 
-// The keys of a block.
+// The keys of a block. queries: room for 1 KiB, however few rows there are.
 template <class Elements, int kRows, class Rows>
 void score_few_rows(const Rows& keys, const float* queries, std::int64_t width, int rows, std::int64_t bytes,
                     float* HWY_RESTRICT sums) {
   constexpr int kKeys = Elements::kKeys;
+  static_assert(kKeys <= RowPointers::kAhead);
   const float* pointers[2][kKeys];
   std::fill_n(sums, rows * kBlockKeys, 0.0f);
   const float* const* at_work = keys.at(0, kKeys, pointers[0]);
   for (int slot = 0; slot < kBlockKeys; slot += kKeys) {
     const float* const* next = keys.at(slot + kKeys, kKeys, pointers[slot / kKeys % 2 == 0]);
-    KeyLines ahead(next, kKeys, bytes, sums);
+    KeyLines ahead(next, kKeys, bytes, queries);
     score_few_keys<Elements, kRows>(at_work, queries, width, rows, ahead, sums + slot);
     at_work = next;
   }
 }
 
 // A loop of its own for the usual numbers of rows: what a step costs bounds how many lines are on their way at a time.
-template <class Elements, class Rows>
-HWY_INLINE void score_few_rows(const Rows& keys, const float* queries, std::int64_t width, int rows, std::int64_t bytes,
-                               float* HWY_RESTRICT sums) {
-  switch (rows) {
-    case 1:
-      return score_few_rows<Elements, 1>(keys, queries, width, rows, bytes, sums);
-    case 2:
-      return score_few_rows<Elements, 2>(keys, queries, width, rows, bytes, sums);
-    case 4:
-      return score_few_rows<Elements, 4>(keys, queries, width, rows, bytes, sums);
-    default:
-      return score_few_rows<Elements, 0>(keys, queries, width, rows, bytes, sums);
-  }
+template <class Elements>
+void score_few_rows(const SourceRows& keys, const float* queries, std::int64_t width, int rows, std::int64_t bytes,
+                    float* HWY_RESTRICT sums) {
+  if (rows == 1) return score_few_rows<Elements, 1>(keys, queries, width, rows, bytes, sums);
+  if (rows == 4) return score_few_rows<Elements, 4>(keys, queries, width, rows, bytes, sums);
+  score_few_rows<Elements, 0>(keys, queries, width, rows, bytes, sums);
 }
 
 // What the values of a block are mixed into.
@@ -201,12 +201,13 @@ struct FewMix {
 
 inline constexpr int kMixedSlots = 16;   // at a time
 inline constexpr int kValuesAhead = 16;  // rows; they are read in order, and a stream needs less
+static_assert(kMixedSlots + kValuesAhead - 1 <= RowPointers::kAhead);  // of a last part of a block
 
 // Slots [begin, end) of columns [column, column + kVectors * kLanes) of rows [row, row + kRows). values: row pointers
 // of the slots from `begin` on.
 template <class Elements, int kRows, int kVectors, class Rows>
-HWY_INLINE void mix_few_columns(const FewMix& mix, const Rows& values, int begin, int end, std::int64_t column,
-                                int row) {
+HWY_NOINLINE void mix_few_columns(const FewMix& mix, const Rows& values, int begin, int end, std::int64_t column,
+                                  int row) {
   // Every loop over the sums is unrolled, so that they never leave their registers.
   const auto each = [](const auto& use) SIGHTLINE_LAMBDA {
 #pragma GCC unroll 4
@@ -230,7 +231,7 @@ HWY_INLINE void mix_few_columns(const FewMix& mix, const Rows& values, int begin
       F value[kVectors], weight[kRows];
       Elements::values(row_of[i], column, value);
       const std::byte* ahead = bytes_of(row_of[i + kValuesAhead]) + column * Elements::kBits / 8;
-      constexpr int kLines = (kVectors * kTurned * Elements::kBits + 511) / 512;
+      constexpr int kLines = lines_of(kVectors, Elements::kBits);
 #pragma GCC unroll 8
       for (int line = 0; line < kLines; ++line) fetch_ahead(ahead + 64 * line);
 #pragma GCC unroll 4
@@ -251,7 +252,7 @@ HWY_INLINE void mix_few_columns(const FewMix& mix, const Rows& values, int begin
 }
 
 template <class Elements, int kRows, int kVectors, class Rows>
-HWY_INLINE void mix_few_from(const FewMix& mix, const Rows& values, int begin, int end, std::int64_t column, int row) {
+void mix_few_from(const FewMix& mix, const Rows& values, int begin, int end, std::int64_t column, int row) {
   for (; column + kVectors * kTurned <= mix.columns; column += kVectors * kTurned) {
     mix_few_columns<Elements, kRows, kVectors>(mix, values, begin, end, column, row);
   }
@@ -262,7 +263,7 @@ HWY_INLINE void mix_few_from(const FewMix& mix, const Rows& values, int begin, i
 // weights, so that all but the first find them in the first-level cache. Packed values are dear to widen: four rows of
 // weights share them, half a row at a time.
 template <class Elements, class Rows>
-HWY_INLINE void mix_few_rows(const Rows& values, const FewMix& mix) {
+void mix_few_rows(const Rows& values, const FewMix& mix) {
   const int slots = mix.rows == 1 ? kBlockKeys : kMixedSlots;
   for (int begin = mix.begin; begin < mix.end; begin += slots) {
     const int end = std::min(begin + slots, mix.end);

@@ -11,18 +11,11 @@
 #include <algorithm>
 
 #include "src/attention/softmax_state-inl.h"
+#include "src/observe/chain_fold.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
-
-// The sub-chains of a sum, folded as fold_chains() does.
-HWY_INLINE float fold_lanes(float (&chains)[kChains]) {
-  for (int half = kChains / 2; half > 0; half /= 2) {
-    for (int r = 0; r < half; ++r) chains[r] += chains[r + half];
-  }
-  return chains[0];
-}
 
 // The largest of a row's scores, -inf if all are NaN.
 HWY_INLINE float largest_of_row(const float* scores) {
@@ -53,9 +46,9 @@ HWY_INLINE void weigh_row(float* HWY_RESTRICT scores, float reference, int row, 
     if (kEntropy) store(sums.e, e + r);
     if (kPosition) store(sums.p, p + r);
   }
-  to.l[row] = fold_lanes(l);
-  if (kEntropy) to.e[row] = fold_lanes(e);
-  if (kPosition) to.p[row] = fold_lanes(p);
+  to.l[row] = sightline::fold_chains(l);
+  if (kEntropy) to.e[row] = sightline::fold_chains(e);
+  if (kPosition) to.p[row] = sightline::fold_chains(p);
 }
 
 // A block of few rows. Lanes without a row have -inf as their largest score.
@@ -64,7 +57,8 @@ struct FewScores {
   float* scores;          // [rows, kBlockKeys], which become weights
   int rows;
   const float* maxima;  // [kChains]
-  float* tile;          // [kBlockKeys, kChains], null unless the weights are wanted like that, too
+  float* tile;          // [kBlockKeys, kChains]
+  bool spread;          // whether the weights are wanted in the tile, too
 };
 
 // rows of [rows, kBlockKeys] from `begin` to `end` as columns of a tile.
@@ -74,8 +68,8 @@ inline void spread_rows(const float* from, int begin, int end, float* tile) {
   }
 }
 
-// As absorb_block(). positions: null where distances are not asked for; with them a tile is wanted unless the block
-// lies beside the positions of all rows.
+// As absorb_block(). positions: null where distances are not asked for; with them the weights are wanted in the tile
+// unless the block lies beside the positions of all rows.
 template <bool kEntropy, bool kPosition>
 void absorb_few_rows(const SoftmaxState& state, const FewScores& block, const BlockResult& result,
                      const LanePositions* positions) {
@@ -90,7 +84,7 @@ void absorb_few_rows(const SoftmaxState& state, const FewScores& block, const Bl
           for (int row = lane; row < end; ++row) {
             weigh_row<kEntropy, kPosition>(block.scores + row * kBlockKeys, references[row - lane], row, of_rows);
           }
-          if (block.tile != nullptr) spread_rows(block.scores, lane, end, block.tile);
+          if (block.spread) spread_rows(block.scores, lane, end, block.tile);
           return BlockSums{load(of_rows.l + lane), load(of_rows.e + lane), load(of_rows.p + lane)};
         },
         [&](const BlockSums& sums, F rescale) SIGHTLINE_LAMBDA {

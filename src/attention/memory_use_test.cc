@@ -235,6 +235,25 @@ TEST(MemoryUse, RefusesOutputsThatOverlapWhatIsRead) {
   expect_named(refusal([&] { whole.run(); }), "out", "keep");
 }
 
+// Rows of 4 numbers that are nearer than 4, and heads that begin within a row; either way round.
+TEST(MemoryUse, RefusesAnOutputWhoseElementsShareMemory) {
+  for (const std::array<std::int64_t, 4>& strides : std::vector<std::array<std::int64_t, 4>>{
+           {0, 12, 3, 1}, {0, 12, -3, 1}, {0, 2, 4, 1}, {0, 4, 1, 1}, {0, 12, 4, 0}, {0, 0, 4, 1}}) {
+    Whole whole;
+    whole.out.data = whole.numbers.data() + whole.numbers.size() - 500;
+    whole.out.strides = strides;
+    EXPECT_NE(refusal([&] { whole.run(); }).find("out has strides at which its elements would share memory"),
+              std::string::npos);
+  }
+  for (const std::array<std::int64_t, 4>& strides :
+       std::vector<std::array<std::int64_t, 4>>{{0, 12, 4, 1}, {0, 4, 8, 1}, {0, -12, -4, 1}, {5, 1, 8, 2}}) {
+    Whole whole;
+    whole.out.data = whole.numbers.data() + whole.numbers.size() - 500;
+    whole.out.strides = strides;
+    EXPECT_EQ(refusal([&] { whole.run(); }), "accepted");
+  }
+}
+
 // Queries, keys, values and output as parts of each row of one buffer.
 TEST(MemoryUse, AcceptsPartsOfOneBuffer) {
   constexpr std::int64_t n = 7, heads = 2, width = 4, row = 4 * heads * width;

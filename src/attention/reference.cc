@@ -34,7 +34,7 @@ void finish_entropy(const Denominator& all, double entropy, const Row& row, Resu
   result.entropy_with_sink[row.index] = entropy + of_sink;
 }
 
-void weigh(const AttentionProblem& p, const Query& query, const Row& row, const Denominator& all, Result& result) {
+void weigh(const Query& query, const Row& row, const Denominator& all, Result& result) {
   double seen = 0, entropy = 0, position = 0, distance = 0;
   for (std::int64_t n = 0; n < query.key_count; ++n) {
     if (row.scores[n] == kHidden) continue;
@@ -68,7 +68,7 @@ void softmax(const AttentionProblem& p, const Query& query, const Row& row, Resu
 
   const Denominator all = join_sink(max, sum, sink);
   result.lse[row.index] = all.shift + std::log(all.total);
-  weigh(p, query, row, all, result);
+  weigh(query, row, all, result);
 }
 
 // Step 4. Dropout takes weights out of the mix, not out of the softmax.

@@ -57,13 +57,13 @@ bool in_tree(const AttentionProblem& p, const Query& query, std::int64_t n) {
 }
 
 // The pair as a tile of its own.
-ScoreTile pair_tile(const AttentionProblem& p, const Query& query, std::int64_t n, float* score) {
+ScoreTile pair_tile(const Query& query, std::int64_t n, float* score) {
   return {score, 1, 1, 1, 1, query.sequence, query.h, query.row, n, index_position(query), query.key_position + n};
 }
 
 bool hidden_by_function(const AttentionProblem& p, const Query& query, std::int64_t n) {
   float score = 0;
-  p.mask_function->hide(pair_tile(p, query, n, &score));
+  p.mask_function->hide(pair_tile(query, n, &score));
   return score != 0;
 }
 
@@ -121,7 +121,7 @@ double full_score(const AttentionProblem& p, const Query& query, std::int64_t n)
   }
   if (p.score_function == nullptr) return x;
   auto score = static_cast<float>(x);
-  p.score_function->apply(pair_tile(p, query, n, &score));
+  p.score_function->apply(pair_tile(query, n, &score));
   return score;
 }
 

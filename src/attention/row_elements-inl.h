@@ -21,7 +21,6 @@ HWY_INLINE const std::byte* bytes_of(const float* row) { return reinterpret_cast
 
 using Units = hn::Vec<DU>;  // 32 bits of each of kTurned rows
 HWY_INLINE Units bits_of(F vector) { return hn::BitCast(kU32, vector); }
-HWY_INLINE F as_f32(Units whole) { return hn::ConvertTo(kF32, hn::BitCast(kI32, whole)); }
 HWY_INLINE F f16_in_low_half(Units units) {
   const auto low = hn::DemoteTo(DU16(), hn::BitCast(kI32, hn::And(units, hn::Set(kU32, 0xffff))));
   return hn::PromoteTo(kF32, hn::BitCast(DHalf(), low));
@@ -115,7 +114,7 @@ struct RowElements<DType::i8_row> {
     const F scale = splat(load_element<float>(bytes_of(row)));
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      to[v] = hn::Mul(hn::ConvertTo(kF32, hn::PromoteTo(kI32, hn::LoadU(DI8(), codes + v * kTurned))), scale);
+      to[v] = widen_i8(codes + v * kTurned, scale);
     }
   }
   static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common& common, F (&to)[kColumns]) {
@@ -161,8 +160,7 @@ struct RowElements<DType::q4_1> {
       }
       const auto* codes = reinterpret_cast<const std::uint8_t*>(block + 4) + within % 16;
       const Units both = hn::PromoteTo(kU32, hn::LoadU(DU8(), codes));
-      const Units code = within < 16 ? hn::And(both, hn::Set(kU32, 15)) : hn::ShiftRight<4>(both);
-      to[v] = fma(as_f32(code), scale, minimum);
+      to[v] = widen_q4(within < 16 ? lower_codes(both) : hn::ShiftRight<4>(both), scale, minimum);
     }
   }
   static HWY_INLINE void turn(const float* const* rows, std::int64_t column, Common& common, F (&to)[kColumns]) {
@@ -174,9 +172,8 @@ struct RowElements<DType::q4_1> {
       common.minimum = f16_in_low_half(hn::ShiftRight<16>(header));
       transpose_four(rows, block + 4, common.codes);
     }
-    const auto value = [&](Units code) SIGHTLINE_LAMBDA {
-      return fma(as_f32(hn::And(code, hn::Set(kU32, 15))), common.scale, common.minimum);
-    };
+    const auto value = [&](Units code)
+                           SIGHTLINE_LAMBDA { return widen_q4(lower_codes(code), common.scale, common.minimum); };
     for (int i = 0; i < 4; ++i) {
       const Units four = bits_of(common.codes[i]), codes = upper ? hn::ShiftRight<4>(four) : four;
       to[4 * i] = value(codes);

@@ -46,20 +46,26 @@ HWY_INLINE void widen_row(const std::byte* from, std::int64_t width, float* HWY_
   for (; t < width; ++t) to[t] = scalar(halves[t]);
 }
 
-// value = scale * i8.
-HWY_INLINE void widen_i8_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to) {
+// Elements of i8_row: scale * i8.
+HWY_INLINE F widen_i8(const std::int8_t* codes, F scale) {
+  return hn::Mul(hn::ConvertTo(kF32, hn::PromoteTo(kI32, hn::LoadU(DI8(), codes))), scale);
+}
+inline void widen_i8_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to) {
   const float scale = load_element<float>(from);
   const auto* codes = reinterpret_cast<const std::int8_t*>(from + sizeof(float));
   std::int64_t t = 0;
-  for (; t + static_cast<std::int64_t>(kLanes) <= width; t += kLanes) {
-    const F code = hn::ConvertTo(kF32, hn::PromoteTo(kI32, hn::LoadU(DI8(), codes + t)));
-    store(hn::Mul(code, splat(scale)), to + t);
-  }
+  for (; t + static_cast<std::int64_t>(kLanes) <= width; t += kLanes) store(widen_i8(codes + t, splat(scale)), to + t);
   for (; t < width; ++t) to[t] = static_cast<float>(codes[t]) * scale;
 }
 
-// Blocks of 32: value = fma(code, scale, minimum), of which only `width` are written.
-HWY_INLINE void widen_q4_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to) {
+// Elements of q4_1: fma(code, scale, minimum). code: 0 to 15.
+HWY_INLINE F widen_q4(hn::Vec<DU> code, F scale, F minimum) {
+  return fma(hn::ConvertTo(kF32, hn::BitCast(kI32, code)), scale, minimum);
+}
+HWY_INLINE hn::Vec<DU> lower_codes(hn::Vec<DU> both) { return hn::And(both, hn::Set(kU32, 15)); }
+
+// Blocks of 32, of which only `width` elements are written.
+inline void widen_q4_row(const std::byte* from, std::int64_t width, float* HWY_RESTRICT to) {
   constexpr int kBlock = kQ4BlockWidth, kHalf = kBlock / 2, kBytes = kQ4BlockBytes;
   for (std::int64_t begin = 0; begin < width; begin += kBlock, from += kBytes) {
     const F scale = splat(f16_to_f32(load_element<std::uint16_t>(from)));
@@ -68,9 +74,9 @@ HWY_INLINE void widen_q4_row(const std::byte* from, std::int64_t width, float* H
     alignas(64) float values[kBlock];
     float* out = begin + kBlock <= width ? to + begin : values;
     for (std::size_t i = 0; i < kHalf; i += kLanes) {
-      const I both = hn::BitCast(kI32, hn::PromoteTo(kU32, hn::LoadU(DU8(), codes + i)));
-      store(fma(hn::ConvertTo(kF32, hn::And(both, hn::Set(kI32, 15))), scale, minimum), out + i);
-      store(fma(hn::ConvertTo(kF32, hn::ShiftRight<4>(both)), scale, minimum), out + kHalf + i);
+      const auto both = hn::PromoteTo(kU32, hn::LoadU(DU8(), codes + i));
+      store(widen_q4(lower_codes(both), scale, minimum), out + i);
+      store(widen_q4(hn::ShiftRight<4>(both), scale, minimum), out + kHalf + i);
     }
     if (out == values) std::copy_n(values, width - begin, to + begin);
   }
@@ -106,7 +112,7 @@ HWY_INLINE void fetch_ahead(const void* address) { __builtin_prefetch(address, 0
 // Row pointers of a block's slots and of some that follow, to be fetched ahead. Slots without a key point to zeros.
 class RowPointers {
  public:
-  // As far as decoding fetches.
+  // As far as few rows look beyond a block (few_rows-inl.h).
   static constexpr int kAhead = 32;
 
   // rows: how many the source has. widened: [kBlockKeys, width], used where rows cannot be read in place.

@@ -9,6 +9,7 @@
 
 #include "sightline/error.h"
 #include "src/attention/entry.h"
+#include "src/attention/memory_use.h"
 #include "src/attention/row_states.h"
 
 namespace sightline {
@@ -39,6 +40,9 @@ void check_partial(const PartialOutput& part, const MutableTensorView& out, cons
   if (part.out.shape != out.shape || part.out.dtype != DType::f32 || !part.out || part.lse == nullptr) {
     throw BadArgument(std::string(name) + " must have the shape of out, be f32, and come with its lse");
   }
+  const bool in_place = part.out.data == out.data && part.out.strides == out.strides;
+  require(in_place || !overlap(Footprint(part.out), Footprint(out)),
+          [&] { return std::string("out must be ") + name + " itself or share no memory with it"; });
 }
 
 const float& element(const TensorView& t, std::int64_t offset) { return static_cast<const float*>(t.data)[offset]; }

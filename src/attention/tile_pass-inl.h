@@ -232,7 +232,7 @@ class TilePass {
     if (ranks || picks) spread_rows(scores, 0, tile_.live_end, tile);
     if (ranks) mine_.top.absorb(block, lanes_, tile, maxima);
     if (picks) pick_offsets(block);
-    const FewScores few = {block.position, scores, tile_.live_end, maxima, wants_weights(block) ? tile : nullptr};
+    const FewScores few = {block.position, scores, tile_.live_end, maxima, tile, wants_weights(block)};
     with_moments([&](auto with_entropy, auto with_position) HWY_ATTR {
       absorb_few_rows<with_entropy(), with_position()>(mine_.chunk, few, block_result(), distances());
     });

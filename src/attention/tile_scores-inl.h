@@ -148,9 +148,9 @@ class TileScores {
                        end = std::min(number / kRunBlocks * kRunBlocks + kRunBlocks, blocks().end);
     if (!has_elements(head_.k, head_.width)) {
       keys_.set(head_.k, head_.width, head_.keys, first, work_.zeros.data(), work_.widened_keys.data());
-      score_few_rows<RowElements<DType::f32>>(PointedRows{keys_.data()}, work_.queries.data(), head_.width,
-                                              tile_.live_end, head_.width * static_cast<std::int64_t>(sizeof(float)),
-                                              work_.run_sums.data());
+      score_few_rows<RowElements<DType::f32>, 0>(PointedRows{keys_.data()}, work_.queries.data(), head_.width,
+                                                 tile_.live_end, head_.width * static_cast<std::int64_t>(sizeof(float)),
+                                                 work_.run_sums.data());
       return scale_run();
     }
     while (number + run_count_ < end && mask_.shows_whole(block_at(head_, number + run_count_))) ++run_count_;

@@ -81,14 +81,15 @@ class TileWorkspace : public TileState {
   TileWorkspace(const HeadProblem& problem, const HeadSight& sight, const WorkspaceSize& size,
                 std::pmr::memory_resource* memory);
 
-  AlignedBuffer<float> queries;                       // [width, lanes]; of few rows [rows, width]
-  AlignedBuffer<float> scores;                        // [kBlockKeys, lanes]
-  AlignedBuffer<float> run_sums;                      // [kRunBlocks, kChains, kBlockKeys] of few rows
-  AlignedBuffer<float> bias;                          // [kBlockKeys, lanes]
-  AlignedBuffer<float> kept;                          // [kBlockKeys, lanes] weights that dropout keeps
-  AlignedBuffer<float> measured;                      // [kBlockKeys, lanes] weights times the lengths of values
-  AlignedBuffer<float> ranks;                         // [kBlockKeys, lanes] scores that rank by the same
-  AlignedBuffer<float> query_rows, value_rows;        // [kChains, width], [kChains, value width]: a vector of rows
+  AlignedBuffer<float> queries;   // [width, lanes]; of few rows [rows, width]
+  AlignedBuffer<float> scores;    // [kBlockKeys, lanes]
+  AlignedBuffer<float> run_sums;  // [kRunBlocks, kChains, kBlockKeys] of few rows
+  AlignedBuffer<float> bias;      // [kBlockKeys, lanes]
+  AlignedBuffer<float> kept;      // [kBlockKeys, lanes] weights that dropout keeps
+  AlignedBuffer<float> measured;  // [kBlockKeys, lanes] weights times the lengths of values
+  AlignedBuffer<float> ranks;     // [kBlockKeys, lanes] scores that rank by the same
+  AlignedBuffer<float> query_rows,
+      value_rows;  // [kChains, width], [kChains, value width]: a vector of rows; sums of few
   AlignedBuffer<float> widened_keys, widened_values;  // [kBlockKeys, width] where rows are not read in place
   AlignedBuffer<float> zeros;                         // [max(width, value width)], the row of slots that hold no key
   AlignedBuffer<float> lane_arrays;                   // [kLaneArrays, kTileRows]

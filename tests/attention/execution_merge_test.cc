@@ -255,6 +255,10 @@ TEST(ExecutionMergeOutputs, EmptyAndInvalidParts) {
   bad.out.data = nullptr;
   refused(bad, dense_view(out.data(), shape));
   refused(a.view({1, 1, 3, 1}), dense_view(out.data(), shape));
+  bad = a.view(shape);
+  out.resize(5);
+  bad.out.data = out.data() + 1;  // would read what was written a row before
+  refused(bad, dense_view(out.data(), shape));
   refused(a.view(shape), dense_view(static_cast<float*>(nullptr), shape));
   MutableTensorView to = dense_view(out.data(), shape);
   to.strides[2] = 0;

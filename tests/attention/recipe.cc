@@ -33,7 +33,7 @@ rc::Gen<std::int64_t> any_width() {
   return rc::gen::weightedOneOf<std::int64_t>({{2, rc::gen::just<std::int64_t>(1)},
                                                {8, range(2, 20)},
                                                {4, range(31, 70)},
-                                               {2, rc::gen::element<std::int64_t>(64, 80, 96, 128)},
+                                               {7, rc::gen::element<std::int64_t>(16, 32, 48, 64, 80, 96, 112, 128)},
                                                {1, range(129, 300)}});
 }
 
