@@ -290,24 +290,21 @@ bool same_geometry(const Geometry& a, const Geometry& b) {
 
 namespace {
 
-// Whether each axis steps over all that smaller steps reach, so that no element lies where another does.
-bool nested(const MutableTensorView& tensor) {
-  std::array<std::pair<std::uint64_t, std::uint64_t>, 4> axes;  // stride, last index
-  for (int axis = 0; axis < 4; ++axis) {
-    const std::int64_t stride = tensor.strides[axis];
-    axes[axis] = {stride < 0 ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride),
-                  static_cast<std::uint64_t>(tensor.shape[axis] - 1)};
+// Whether a step along one axis ends where some steps along another do.
+bool shares_memory(const MutableTensorView& tensor) {
+  const auto stride = [&](int axis) {
+    const std::int64_t s = tensor.strides[axis];
+    return s < 0 ? 0 - static_cast<std::uint64_t>(s) : static_cast<std::uint64_t>(s);
+  };
+  for (int a = 0; a < 4; ++a) {
+    if (tensor.shape[a] == 1) continue;
+    if (stride(a) == 0) return true;
+    for (int b = 0; b < 4; ++b) {
+      if (b == a || tensor.shape[b] == 1 || stride(b) % stride(a) != 0) continue;
+      if (stride(b) / stride(a) < static_cast<std::uint64_t>(tensor.shape[a])) return true;
+    }
   }
-  std::sort(axes.begin(), axes.end());
-  std::uint64_t reach = 0;
-  for (const auto& [stride, last] : axes) {
-    if (last == 0) continue;
-    if (stride <= reach) return false;
-    std::uint64_t step = 0;
-    // No memory is that large; what it points at is the caller's.
-    if (__builtin_mul_overflow(stride, last, &step) || __builtin_add_overflow(reach, step, &reach)) return true;
-  }
-  return true;
+  return false;
 }
 
 }  // namespace
@@ -318,7 +315,7 @@ void validate_output(const Geometry& g, const MutableTensorView& out) {
   require(out.shape == expected,
           [&] { return "out has shape " + shape_text(out.shape) + ", not " + shape_text(expected); });
   refuse(!is_float(out.dtype), "out that is not f32, f16 or bf16");
-  require(!has_elements(out.shape) || nested(out), "out has strides at which its elements would share memory");
+  require(!has_elements(out.shape) || !shares_memory(out), "out has strides at which its elements would share memory");
 }
 
 void validate_observations(const Geometry& g, const Observations& see) {
