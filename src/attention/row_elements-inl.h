@@ -106,6 +106,7 @@ struct RowElements<DType::i8_row> {
   static constexpr int kKeys = 32, kColumns = 16, kBits = 9, kLines = lines_of(kColumns, kBits);
   struct Common {
     F scale;
+    HWY_INLINE Common() : scale(hn::Zero(kF32)) {}  // the implicit one would not be compiled for the target
   };
 
   template <int kVectors>
@@ -144,6 +145,7 @@ struct RowElements<DType::q4_1> {
   static constexpr int kKeys = 32, kColumns = 16, kBits = 5, kLines = lines_of(kColumns, kBits);
   struct Common {  // of a block of 32 columns, which turn() takes in two
     F scale, minimum, codes[4];
+    HWY_INLINE Common() : scale(hn::Zero(kF32)), minimum(scale) {}
   };
 
   template <int kVectors>
