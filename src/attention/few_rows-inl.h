@@ -75,7 +75,7 @@ class KeyLines {
   // rows: `count` row pointers. spare: 1 KiB that is read instead where the rows do not lie one after the other, which
   // are prefetched then.
   HWY_INLINE KeyLines(const float* const* rows, int count, std::int64_t row_bytes, const float* spare)
-      : rows_(rows), row_lines_((row_bytes + kLine - 1) / kLine), lines_(count * row_lines_) {
+      : rows_(rows), row_bytes_(row_bytes), scattered_{0, count} {
     dense_ = true;
     for (int i = 1; i < count; ++i) dense_ &= address(rows[i]) - address(rows[i - 1]) == row_bytes;
     now_ = dense_ ? bytes_of(rows[0]) : bytes_of(spare);
@@ -85,11 +85,7 @@ class KeyLines {
   // kLines lines from here on.
   template <int kLines>
   HWY_INLINE void prepare() {
-    if (!dense_) {  // a step's lines are rounded up, and so may be more than there are
-      const std::int64_t first = line_;
-      line_ = std::min(line_ + kLines, lines_);
-      return fetch_scattered(rows_, row_lines_, first, line_);
-    }
+    if (!dense_) return fetch_scattered(rows_, row_bytes_, kLines, scattered_);
     if (static_cast<std::uintptr_t>(address(now_)) % kPage >= kLines * kLine) return;
     for (int line = 0; line < kPageLines; ++line) fetch_ahead(now_ + kPage + line * kLine);
   }
@@ -107,17 +103,26 @@ class KeyLines {
  private:
   static std::intptr_t address(const void* pointer) { return reinterpret_cast<std::intptr_t>(pointer); }
 
-  // Not a member's: the numbers of an object whose address is taken would live in memory.
-  static HWY_NOINLINE void fetch_scattered(const float* const* rows, std::int64_t row_lines, std::int64_t first,
-                                           std::int64_t end) {
-    for (std::int64_t line = first; line < end; ++line) {
-      fetch_ahead(rows[line / row_lines] + line % row_lines * (kLine / 4));
+  struct Cursor {
+    int row = 0, rows;
+    std::int64_t column = 0;  // bytes
+  };
+  // Not a member's: the numbers of an object whose address is taken would live in memory. A step's lines are rounded
+  // up, and so may be more than there are.
+  static HWY_NOINLINE void fetch_scattered(const float* const* rows, std::int64_t row_bytes, int lines, Cursor& at) {
+    for (; lines > 0 && at.row < at.rows; --lines) {
+      fetch_ahead(bytes_of(rows[at.row]) + at.column);
+      at.column += kLine;
+      if (at.column < row_bytes) continue;
+      at.column = 0;
+      ++at.row;
     }
   }
 
   static constexpr int kLine = 64, kPage = 4096, kPageLines = 8;
   const float* const* rows_;
-  std::int64_t row_lines_, lines_, line_ = 0;
+  std::int64_t row_bytes_;
+  Cursor scattered_;
   bool dense_;
   const std::byte *now_, *end_;
 };
