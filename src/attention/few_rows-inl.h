@@ -208,8 +208,7 @@ inline constexpr int kMixedSlots = 16;   // at a time
 inline constexpr int kValuesAhead = 16;  // rows; they are read in order, and a stream needs less
 static_assert(kMixedSlots + kValuesAhead - 1 <= RowPointers::kAhead);  // of a last part of a block
 
-// Slots [begin, end) of columns [column, column + kVectors * kLanes) of rows [row, row + kRows). values: row pointers
-// of the slots from `begin` on.
+// Slots [begin, end) of columns [column, column + kVectors * kLanes) of rows [row, row + kRows).
 template <class Elements, int kRows, int kVectors, class Rows>
 HWY_NOINLINE void mix_few_columns(const FewMix& mix, const Rows& values, int begin, int end, std::int64_t column,
                                   int row) {

@@ -26,13 +26,14 @@ HWY_INLINE F f16_in_low_half(Units units) {
   return hn::PromoteTo(kF32, hn::BitCast(DHalf(), low));
 }
 
+// Lines of memory that columns of kTurned rows fill, rounded up.
+constexpr int lines_of(int columns, int bits) { return (kTurned * columns * bits + 511) / 512; }
+
 // kKeys: rows of keys that are scored side by side. One vector's chain of multiply-adds is long enough for the shuffles
 // of fp32 to hide behind; what is smaller has fewer of them, and needs two.
 // kColumns: that turn() turns over at a time, ascending; Common: what it keeps of the same rows from call to call.
 // kBits: of an element, with its share of what is common to several. kLines: of memory that turn() takes from its rows,
 // on average, rounded up.
-constexpr int lines_of(int columns, int bits) { return (kTurned * columns * bits + 511) / 512; }
-
 template <DType>
 struct RowElements;
 

@@ -204,8 +204,7 @@ class TilePass {
     if (plain_ && sees == Sees::all) return absorb_few(block);
 #endif
     score(block, sees);
-    direct_ = mixes_directly(sees);
-    if ((sight_.out && head_.fast == nullptr && !direct_) || sight_.measures_values()) read_values(block);
+    if ((sight_.out && head_.fast == nullptr && !mixes_directly(sees)) || sight_.measures_values()) read_values(block);
     block.scores = work_.scores.data();
     // Scores become weights in place: who needs scores comes first.
     observe_scores(block);
@@ -357,7 +356,7 @@ class TilePass {
       weights = work_.kept.data();
     }
     if (head_.fast != nullptr) return mix_fast(block, weights, sees);
-    if (direct_) return mix_directly(block, weights, kChains, 1);
+    if (mixes_directly(sees)) return mix_directly(block, weights, kChains, 1);
     const bool selective =
         (sees == Sees::part || head_.keep) && !all_finite(values_.data(), head_.value_width, block.begin, block.end);
     if (selective) return mix_selectively(block, weights, sees);
@@ -473,8 +472,7 @@ class TilePass {
   TileScores scores_;
   const LanePositions positions_;
   const Streams mine_;
-  const bool plain_;     // whole blocks take absorb_few()
-  bool direct_ = false;  // of the block
+  const bool plain_;  // whole blocks take absorb_few()
   RowPointers values_;
   Bf16Rows rounded_values_;
   alignas(64) float lengths_[kBlockKeys];  // of the block's values

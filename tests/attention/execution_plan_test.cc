@@ -6,26 +6,17 @@
 #include <vector>
 
 #include "sightline/error.h"
-#include "tests/attention/observed.h"
-#include "tests/attention/random_problem.h"
-#include "tests/attention/skips.h"
-#include "tests/attention/test_cases.h"
+#include "tests/attention/drawn.h"
 
 namespace sightline::testing {
 namespace {
 
-struct Layer {
-  RandomProblem random;
-  ObservationRecipe observations;
+struct Layer : Drawn {
+  using Drawn::Drawn;
 
-  explicit Layer(const ProblemRecipe& recipe) : random(recipe) {
-    std::mt19937_64 numbers(recipe.seed + 1);
-    observations = ObservationRecipe::any(random.problem(), numbers);
-  }
-  Observed blank() const { return {random.problem(), observations, random.make_output()}; }
   Observed run(AttentionPlan& plan) const {
     Observed got = blank();
-    plan.run(random.problem(), got.out.mutable_view(), got.request(observations));
+    plan.run(problem(), got.out.mutable_view(), got.request(observations));
     return got;
   }
 };
