@@ -114,6 +114,7 @@ class KeyLines {
       fetch_ahead(bytes_of(rows[at.row]) + at.column);
       at.column += kLine;
       if (at.column < row_bytes) continue;
+      fetch_ahead(bytes_of(rows[at.row]) + row_bytes - 1);  // rows that begin within a line end in one more
       at.column = 0;
       ++at.row;
     }
@@ -205,8 +206,8 @@ struct FewMix {
 };
 
 inline constexpr int kMixedSlots = 16;   // at a time
-inline constexpr int kValuesAhead = 16;  // rows; they are read in order, and a stream needs less
-static_assert(kMixedSlots + kValuesAhead - 1 <= RowPointers::kAhead);  // of a last part of a block
+inline constexpr int kValuesAhead = 32;  // rows; 16 were enough where they lie one after the other
+static_assert(kValuesAhead <= RowPointers::kAhead);
 
 // Slots [begin, end) of columns [column, column + kVectors * kLanes) of rows [row, row + kRows).
 template <class Elements, int kRows, int kVectors, class Rows>
@@ -235,9 +236,10 @@ HWY_NOINLINE void mix_few_columns(const FewMix& mix, const Rows& values, int beg
       F value[kVectors], weight[kRows];
       Elements::values(row_of[i], column, value);
       const std::byte* ahead = bytes_of(row_of[i + kValuesAhead]) + column * Elements::kBits / 8;
-      constexpr int kLines = lines_of(kVectors, Elements::kBits);
+      constexpr int kBytes = kVectors * kTurned * Elements::kBits / 8;
 #pragma GCC unroll 8
-      for (int line = 0; line < kLines; ++line) fetch_ahead(ahead + 64 * line);
+      for (int byte = 0; byte < kBytes; byte += 64) fetch_ahead(ahead + byte);
+      fetch_ahead(ahead + kBytes - 1);  // rows that begin within a line end in one more
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
         weight[r] = splat(mix.weights[(first + i) * mix.slot_stride + (row + r) * mix.row_stride]);
