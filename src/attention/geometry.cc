@@ -7,6 +7,7 @@
 
 #include "sightline/error.h"
 #include "src/attention/entry.h"
+#include "src/attention/memory_use.h"
 #include "src/attention/relative_table.h"
 #include "src/observe/top_capacity.h"
 #include "src/tensor/dtype.h"
@@ -288,34 +289,13 @@ bool same_geometry(const Geometry& a, const Geometry& b) {
          a.packed_keys == b.packed_keys && a.sequences == b.sequences;
 }
 
-namespace {
-
-// Whether a step along one axis ends where some steps along another do.
-bool shares_memory(const MutableTensorView& tensor) {
-  const auto stride = [&](int axis) {
-    const std::int64_t s = tensor.strides[axis];
-    return s < 0 ? 0 - static_cast<std::uint64_t>(s) : static_cast<std::uint64_t>(s);
-  };
-  for (int a = 0; a < 4; ++a) {
-    if (tensor.shape[a] == 1) continue;
-    if (stride(a) == 0) return true;
-    for (int b = 0; b < 4; ++b) {
-      if (b == a || tensor.shape[b] == 1 || stride(b) % stride(a) != 0) continue;
-      if (stride(b) / stride(a) < static_cast<std::uint64_t>(tensor.shape[a])) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 void validate_output(const Geometry& g, const MutableTensorView& out) {
   if (!out) return;
   const std::array<std::int64_t, 4> expected = {g.batch, g.query_heads, g.queries, g.value_width};
   require(out.shape == expected,
           [&] { return "out has shape " + shape_text(out.shape) + ", not " + shape_text(expected); });
   refuse(!is_float(out.dtype), "out that is not f32, f16 or bf16");
-  require(!has_elements(out.shape) || !shares_memory(out), "out has strides at which its elements would share memory");
+  require(!shares_memory_within(out), "out has strides at which its elements would share memory");
 }
 
 void validate_observations(const Geometry& g, const Observations& see) {

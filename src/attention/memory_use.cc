@@ -110,6 +110,23 @@ std::int64_t Footprint::reach() const {
   return bytes;
 }
 
+bool shares_memory_within(const MutableTensorView& tensor) {
+  if (std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end()) return false;
+  const auto stride = [&](int axis) {
+    const std::int64_t s = tensor.strides[axis];
+    return s < 0 ? 0 - static_cast<std::uint64_t>(s) : static_cast<std::uint64_t>(s);
+  };
+  for (int a = 0; a < 4; ++a) {
+    if (tensor.shape[a] == 1) continue;
+    if (stride(a) == 0) return true;
+    for (int b = 0; b < 4; ++b) {
+      if (b == a || tensor.shape[b] == 1 || stride(b) % stride(a) != 0) continue;
+      if (stride(b) / stride(a) < static_cast<std::uint64_t>(tensor.shape[a])) return true;
+    }
+  }
+  return false;
+}
+
 bool overlap(const Footprint& a, const Footprint& b) {
   if (a.run == 0 || b.run == 0) return false;
   const std::int64_t reach_a = a.reach(), reach_b = b.reach();

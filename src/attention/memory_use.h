@@ -39,6 +39,9 @@ struct Footprint {
 /// one another so ill that the search grows long, no.
 bool overlap(const Footprint& a, const Footprint& b);
 
+/// Whether elements of a tensor surely share memory: a step along one axis ends where some steps along another do.
+bool shares_memory_within(const MutableTensorView& tensor);
+
 /// What a call reads and writes.
 class MemoryUse {
  public:

@@ -10,6 +10,7 @@
 
 #include "sightline/backward.h"
 #include "sightline/error.h"
+#include "sightline/state.h"
 
 namespace sightline {
 namespace {
@@ -310,6 +311,51 @@ TEST(MemoryUse, RefusesGradientsThatOverlap) {
   expect_named(run(gradients), "the gradient of sinks", "row_max");
   gradients.sinks = const_cast<float*>(whole.problem.sinks.data());
   expect_named(run(gradients), "the gradient of sinks", "sinks");
+}
+
+TEST(MemoryUse, RefusesGradientsAndMergedOutputsWhoseElementsShareMemory) {
+  Whole whole;
+  whole.run();
+  const ForwardResult forward{whole.out, whole.see.row_max, whole.see.row_sum};
+  const TensorView dout = dense_view(whole.take(), whole.out.shape);
+  const TensorView part = dense_view(whole.take(), whole.out.shape);
+  std::vector<float> lse(64, 0.0f), room(500);
+  for (const Shape& strides : std::vector<Shape>{{0, 12, 3, 1}, {0, 2, 4, 1}, {0, 0, 4, 1}, {0, 4, 1, 1}}) {
+    const MutableTensorView to{room.data() + 200, DType::f32, whole.out.shape, strides};
+    Gradients gradients;
+    gradients.q = to;
+    EXPECT_NE(refusal([&] {
+                attention_backward(whole.problem, forward, dout, gradients, {.threads = 1});
+              }).find("the gradient of q has strides at which its elements would share memory"),
+              std::string::npos);
+    EXPECT_NE(refusal([&] {
+                merge_outputs({part, lse.data()}, {part, lse.data()}, to, nullptr);
+              }).find("out has strides at which its elements would share memory"),
+              std::string::npos);
+  }
+}
+
+// What is refused has two elements in one place.
+TEST(MemoryUse, RefusesOnlyWhatSharesMemoryWithin) {
+  Draw draw(7);
+  int shared = 0;
+  for (int i = 0; i < 5000; ++i) {
+    MutableTensorView tensor{nullptr, DType::f32, {}, {}};
+    std::set<std::int64_t> places;
+    for (auto& size : tensor.shape) size = draw.number(0, 4);
+    for (auto& stride : tensor.strides) stride = draw.number(-20, 20);
+    const Shape& n = tensor.shape;
+    for (std::int64_t at = 0; at < n[0] * n[1] * n[2] * n[3]; ++at) {
+      const Shape index = {at / (n[1] * n[2] * n[3]), at / (n[2] * n[3]) % n[1], at / n[3] % n[2], at % n[3]};
+      std::int64_t place = 0;
+      for (int axis = 0; axis < 4; ++axis) place += index[axis] * tensor.strides[axis];
+      places.insert(place);
+    }
+    if (!shares_memory_within(tensor)) continue;
+    ++shared;
+    EXPECT_LT(static_cast<std::int64_t>(places.size()), n[0] * n[1] * n[2] * n[3]);
+  }
+  EXPECT_GT(shared, 500);
 }
 
 }  // namespace

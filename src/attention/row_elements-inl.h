@@ -210,7 +210,7 @@ HWY_INLINE void with_elements(DType dtype, const Use& use) {
 }
 
 // Whether rows of so many columns can be read so.
-inline bool has_elements(const RowSource& source, std::int64_t width) {
+inline bool reads_as_it_lies(const RowSource& source, std::int64_t width) {
   return source.column_stride == 1 && width % (source.dtype == DType::f32 ? kTurned : 16) == 0;
 }
 

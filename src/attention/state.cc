@@ -18,11 +18,8 @@ namespace {
 // False: there is nothing to merge.
 bool check_merged(const MutableTensorView& out) {
   if (out.dtype != DType::f32) throw BadArgument("not supported: merged outputs that are not f32");
-  for (int axis = 0; axis < 4; ++axis) {
-    if (out.shape[axis] < 0 || (out.shape[axis] > 1 && out.strides[axis] == 0)) {
-      throw BadArgument("out has a negative size or a stride of 0");
-    }
-  }
+  for (const std::int64_t size : out.shape) require(size >= 0, "out has a negative size");
+  require(!shares_memory_within(out), "out has strides at which its elements would share memory");
   if (std::find(out.shape.begin(), out.shape.end(), 0) != out.shape.end()) return false;
   if (!out) throw BadArgument("out has no data");
   return true;

@@ -266,7 +266,7 @@ class TilePass {
   bool mixes_directly([[maybe_unused]] Sees sees) const {
 #if HWY_TARGET != HWY_SCALAR
     return sees == Sees::all && !head_.keep && head_.fast == nullptr && scores_.few() &&
-           has_elements(head_.v, head_.value_width);
+           reads_as_it_lies(head_.v, head_.value_width);
 #else
     return false;
 #endif

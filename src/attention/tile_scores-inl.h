@@ -146,7 +146,7 @@ class TileScores {
     run_count_ = 1;
     const std::int64_t number = first.position / kBlockKeys,
                        end = std::min(number / kRunBlocks * kRunBlocks + kRunBlocks, blocks().end);
-    if (!has_elements(head_.k, head_.width)) {
+    if (!reads_as_it_lies(head_.k, head_.width)) {
       keys_.set(head_.k, head_.width, head_.keys, first, work_.zeros.data(), work_.widened_keys.data());
       score_few_rows<RowElements<DType::f32>, 0>(PointedRows{keys_.data()}, work_.queries.data(), head_.width,
                                                  tile_.live_end, head_.width * static_cast<std::int64_t>(sizeof(float)),
