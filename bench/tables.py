@@ -240,10 +240,15 @@ TABLES = {
 }
 
 
+def value_text(value, bound):
+    """Three digits, or as many as it takes to tell the value from the bound that it misses."""
+    return next(text for text in (f"{value:.{digits}g}" for digits in range(3, 18)) if text != f"{bound:g}")
+
+
 def verdict(work, row):
     """Misses of a row, as text; empty where there is none."""
     targets = TABLES[work][1](row)
-    return "; ".join(f"{what}: {value:.3g}, not {bound:g}" for what, value, bound, margin in targets if margin < 0)
+    return "; ".join(f"{what}: {value_text(value, bound)}, not {bound:g}" for what, value, bound, margin in targets if margin < 0)
 
 
 def header(work):

@@ -1,6 +1,6 @@
 /* Attention from C: four tokens, one head, and where each of them looked.
  *
- *     cc attend.c $(pkg-config --cflags --libs sightline) -lm -o attend
+ *     cc attend.c $(pkg-config --cflags --libs sightline) -Wl,-rpath,$(pkg-config --variable=libdir sightline) -lm
  *
  * The numbers are chosen so that the weights come out even: scores are logarithms, which the softmax undoes. */
 #include <math.h>

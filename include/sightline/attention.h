@@ -85,7 +85,7 @@ struct AttentionProblem {
   std::span<const float> head_scale = {};           ///< [Hq] or empty: factor of each head's output; 0 knocks it out
   std::span<const EdgeCut> cuts = {};               ///< edges that are taken out of the map
   BlockMask block_mask = {};                        ///< blocks of 64 x 64 that are seen, in full or in part
-  std::span<const std::int32_t> tree_parents = {};  ///< [Nq] or [B * Nq] or empty; see below
+  std::span<const std::int32_t> tree_parents = {};  ///< [Nq] or [B * Nq] or empty; see above
   const ScoreFunction* score_function = nullptr;    ///< the caller's own; see sightline/mask.h
   const MaskFunction* mask_function = nullptr;      ///< the caller's own; see sightline/mask.h
   TensorView keep;       ///< dropout: boolean, false = the weight is not mixed; broadcasts as `mask`
@@ -144,7 +144,8 @@ struct Observations {
   std::int32_t segments = 0;      ///< how many
   float* segment_mass = nullptr;  ///< [B, Hq, Nq, segments]
 
-  std::int64_t overview_rows = 0, overview_cols = 0;  ///< bins; edges are floor(a * Nq / rows), floor(b * Nk / cols)
+  std::int64_t overview_rows = 0,
+               overview_cols = 0;  ///< bins, at most Nq and Nk; edges are floor(a * Nq / rows), floor(b * Nk / cols)
   float* overview =
       nullptr;  ///< [B, Hq, overview_rows, overview_cols] mean over the rows of a bin of the weight in a column bin
 

@@ -208,8 +208,8 @@ typedef struct sightline_attention_args {
   int64_t segments;
   float* segment_mass; /* [B, Hq, Nq, segments] */
 
-  int64_t overview_rows, overview_cols;
-  float* overview; /* [B, Hq, overview_rows, overview_cols] */
+  int64_t overview_rows, overview_cols; /* at most Nq and Nk */
+  float* overview;                      /* [B, Hq, overview_rows, overview_cols] */
 
   const int64_t* rows; /* [row_count] chosen rows, 0..Nq-1 */
   int64_t row_count;

@@ -32,6 +32,7 @@ void refuse_unsupported(const AttentionProblem& p, const AttentionOptions& optio
 }
 
 void check_input(const TensorView& tensor, const Shape& shape, const char* name) {
+  require(tensor || tensor.shape == shape, [&] { return std::string(name) + " is missing"; });
   require(tensor.shape == shape, [&] { return std::string(name) + " does not have the shape of the output"; });
   const bool empty = shape[0] * shape[1] * shape[2] * shape[3] == 0;
   require(tensor || empty, [&] { return std::string(name) + " has no data"; });

@@ -200,8 +200,10 @@ TEST(BackwardPadding, GradientsOfPaddingAreZero) {
     call.gradients.v = dense_view(dv.data(), call.problem.v.shape);
     ASSERT_EQ(call.refusal(), "");
     for (std::int64_t i = 0; i < kKeys * kWidth; ++i) {
-      if (i < padding * kWidth) EXPECT_EQ(dk[i], 0) << padding << " " << i;
-      if (i < padding * kWidth) EXPECT_EQ(dv[i], 0) << padding << " " << i;
+      if (i < padding * kWidth) {
+        EXPECT_EQ(dk[i], 0) << padding << " " << i;
+        EXPECT_EQ(dv[i], 0) << padding << " " << i;
+      }
       EXPECT_NE(dv[i], 777) << padding << " " << i;
     }
   }
