@@ -25,6 +25,7 @@ struct ReportOptions {
   std::optional<MapId> grid = {};  // the map whose weights are written out item by item; none: no weights
   bool pieces = false;             // that grid between tokens rather than words
   bool special = true;             // false: leave special tokens out of grid and top keys (never renormalised)
+  bool lists = true;               // false: no `row` and `col`, which grow with the text
 };
 
 /// The whole report: model, text, tokens, words, segments, maps with everything observed, and explanations if there are
