@@ -20,6 +20,7 @@ inline constexpr std::string_view kCaveat = "Attention weights show where inform
 
 /// Weights that block() computes for one request, all maps together, where the pyramid does not have them: some 0.2 s.
 inline constexpr std::int64_t kMaxBlockWeights = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMaxBlockStep = std::int64_t{1} << 30;
 
 /// One attention map of the model. Layers and heads count from 1, as in "L4H2".
 struct MapId {
@@ -133,10 +134,13 @@ class Look {
   std::vector<MapId> maps() const;  // in order of layer, then head
   /// Throws BadArgument that says which layers and heads there are.
   void require(const MapId& id) const;
+  /// The same, and where the layer was not kept, which were.
+  void require_kept(const MapId& id) const;
 
   /// Layers whose maps can be looked into, ascending: LookOptions::keep_layers, or all.
   std::vector<int> kept_layers() const;
   bool keeps(const MapId& id) const;
+  std::vector<MapId> kept_maps() const;
   std::size_t bytes() const;  // memory that the look holds; look_bytes() says it before the pass
 
   const MapSummary& summary(const MapId& id) const;
@@ -144,7 +148,7 @@ class Look {
   /// The map with the highest `sharpness`, of equals the first. A head wins by putting much of its weight on text
   /// tokens AND gathering it on few of them; one that leaves 1 % to the text scores at most 0.01, however that 1 %
   /// lies.
-  MapId sharpest() const { return sharpest(maps()); }
+  MapId sharpest() const { return sharpest(kept_maps()); }
   /// The same among `candidates`, which must not be empty.
   MapId sharpest(std::span<const MapId> candidates) const;
 
@@ -153,9 +157,9 @@ class Look {
 
   /// Weights pooled into cells, [blocks, rows, cols] of the request. A cell is the mean of its step x step weights; at
   /// step 1 these are the bits of tile(). Steps of pyramid_step() or more are folded from what the pass pooled, where
-  /// ranges begin at multiples of the step and end at multiples of pyramid_step() or at the map's end; all else is
-  /// computed from tiles of a few rows, kMaxBlockWeights weights at most. Both agree to 1e-5 of a cell. Throws
-  /// BadArgument for an empty or unknown range, a step that is no power of two, and a block that is too large.
+  /// both ranges begin and end at multiples of pyramid_step(), or at the map's end; all else is computed from tiles of
+  /// a few rows, kMaxBlockWeights weights at most. The two agree to 1e-5 of a cell. Throws BadArgument for an empty or
+  /// unknown range, a step that is no power of two, and a block that is too large.
   std::vector<float> block(const BlockRequest& request) const;
   /// Rows and keys of a cell that the pass pooled; 0: the text is short, and every block is computed from tiles.
   std::int64_t pyramid_step() const;
