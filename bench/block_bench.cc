@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "src/engine/testing.h"
+#include "src/engine/layer_testing.h"
 
 namespace sightline::bench {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "sightline/error.h"
 #include "src/attention/reference.h"
+#include "src/engine/layer_testing.h"
 #include "src/engine/look.h"
-#include "src/engine/testing.h"
 
 namespace sightline::engine {
 namespace {
