@@ -76,7 +76,7 @@ int kernel_top(const LookOptions& options, int special) {
 // Layers that are to be kept: ascending, each once.
 std::vector<int> layers_to_keep(std::vector<int> layers) {
   std::ranges::sort(layers);
-  layers.erase(std::ranges::unique(layers).begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
   return layers;
 }
 
@@ -167,6 +167,7 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->cut_tokens = encoding.cut;
   data->top = options.top;
   data->words = words_of_tokens(text, data->tokens, encoding.cut > 0);
+  data->words.shrink_to_fit();
   data->dropped = dropped_text(text, data->tokens, encoding.cut > 0);
   number_words(data->words, data->tokens);
   data->segments.reserve(data->tokens.size());
