@@ -60,24 +60,6 @@ void make_room(ReportJson& object, std::size_t fields) {
   members.reserve(members.size() + fields);
 }
 
-ReportJson model_json(const ModelFacts& model) {
-  const model::TransformerConfig& config = model.config;
-  ReportJson json = {{"name", model.name},
-                     {"family", config.family},
-                     {"architecture", config.architecture},
-                     {"layers", config.layers},
-                     {"heads", config.query_heads},
-                     {"kv_heads", config.kv_heads},
-                     {"head_width", config.head_width},
-                     {"width", config.width},
-                     {"vocabulary", config.vocabulary},
-                     {"max_positions", config.max_positions},
-                     {"causal", config.causal},
-                     {"parameters", model.parameters}};
-  if (model.tokenizer) json["tokenizer"] = model.tokenizer->kind;
-  return json;
-}
-
 std::string_view slice(const Look& look, std::size_t begin, std::size_t end) {
   return std::string_view(look.text()).substr(begin, end - begin);
 }
@@ -244,6 +226,24 @@ ReportJson explanation_json(const Explanation& row, std::size_t key_limit, Repor
 }
 
 }  // namespace
+
+ReportJson model_json(const ModelFacts& model) {
+  const model::TransformerConfig& config = model.config;
+  ReportJson json = {{"name", model.name},
+                     {"family", config.family},
+                     {"architecture", config.architecture},
+                     {"layers", config.layers},
+                     {"heads", config.query_heads},
+                     {"kv_heads", config.kv_heads},
+                     {"head_width", config.head_width},
+                     {"width", config.width},
+                     {"vocabulary", config.vocabulary},
+                     {"max_positions", config.max_positions},
+                     {"causal", config.causal},
+                     {"parameters", model.parameters}};
+  if (model.tokenizer) json["tokenizer"] = model.tokenizer->kind;
+  return json;
+}
 
 std::string_view kind_name(model::AttentionKind kind) { return kind == model::AttentionKind::self ? "self" : "cross"; }
 

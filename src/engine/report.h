@@ -29,6 +29,9 @@ struct ReportOptions {
   std::size_t explained_keys = 0;  // keys of an explanation at most, those with the largest weights; 0: all
 };
 
+/// The report's `model` object.
+ReportJson model_json(const ModelFacts& model);
+
 /// The whole report: model, text, tokens, words, segments, maps with everything observed, and explanations if there are
 /// any. Layers and heads count from 1, indexes into the report's lists from 0. What is not finite is written as null,
 /// and `notes` says so. Throws BadArgument for an unknown map, OutOfMemory.
