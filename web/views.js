@@ -1,0 +1,5 @@
+// The views of the page, in order: a new one is one file and one entry here. `key` opens it.
+import { view as text } from './views/text.js';
+import { view as heads } from './views/heads.js';
+
+export const VIEWS = [text, heads].map((module, index) => ({ id: module.id, key: String(index + 1), module }));
