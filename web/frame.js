@@ -57,6 +57,11 @@ export class Frame {
     return this.#model;
   }
 
+  /** The text that the URL asks for, as far as it names it. */
+  get askedText() {
+    return this.#request(read()).text ?? '';
+  }
+
   get rail() {
     return this.#rail.slot;
   }
