@@ -255,7 +255,7 @@ export class Frame {
   }
 
   #drawModel() {
-    const model = this.#scene?.look.model ?? this.#model?.model;
+    const model = this.#scene?.look.model ?? this.#model;
     const text = model ? t('model', { name: model.name, l: model.layers, h: model.heads }) : '';
     document.querySelector('.model').textContent = text;
   }
