@@ -102,12 +102,13 @@ export class TileStore {
     return tile ? tile.data[(row % TILE) * tile.cols + (col % TILE)] : undefined;
   }
 
-  /** The one tile that shows the whole map, for an overview. */
+  /** The tiles that show the whole map, as far as they are here: [{level, row, col, tile}]. */
   overview() {
-    const place = { level: this.#grid.topLevel, row: 0, col: 0 };
-    const tile = this.#tiles.get(`${place.level}.0.0`);
-    if (tile) tile.canvas ??= this.#coloured(tile, place);
-    return tile;
+    const level = this.#grid.topLevel;
+    const places = this.#names({ x: 0, y: 0, span: this.#grid.count }, level);
+    const here = places.map(place => ({ ...place, tile: this.#tiles.get(place.name) })).filter(({ tile }) => tile);
+    for (const place of here) place.tile.canvas ??= this.#coloured(place.tile, place);
+    return here;
   }
 
   #coloured(tile, { level, row, col }) {
