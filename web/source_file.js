@@ -4,6 +4,7 @@ import { entropy } from './look.js';
 import { LayerNumbers } from './layer_numbers.js';
 import { Recent } from './recent.js';
 import { pause } from './slices.js';
+import { softmax } from './softmax.js';
 import { SourceError } from './source.js';
 
 const PAGE_VERSION = 1;
@@ -123,15 +124,6 @@ export class FileSource {
       without_scale: peakOf(softmax(scoresOf(1)), 1),
     };
   }
-}
-
-/** Weights of scores; all 0 where nothing is seen. */
-export function softmax(scores) {
-  const max = scores.reduce((a, b) => Math.max(a, b), -Infinity);
-  if (max === -Infinity) return scores.map(() => 0);
-  const powers = scores.map(score => Math.exp(score - max));
-  const sum = powers.reduce((a, b) => a + b, 0);
-  return powers.map(power => power / sum);
 }
 
 const peakOf = (weights, scale) => ({ scale, entropy: entropy(weights), max_weight: weights.reduce((a, b) => Math.max(a, b), 0) });
