@@ -22,7 +22,9 @@
  * @property {Key[]} [keys]        its own keys; they go before the frame's, and stand in the key sheet
  * @property {() => SVGElement | null} [svg]
  *   The view as one SVG with its fonts and colours resolved into attributes, for export; null where there is none.
- * @property {boolean} [picker]    false: the rail shows no head picker
+ * @property {boolean} [picker]    false: the rail shows no head picker, and has context.rail in its place
+ * @property {string[]} [options]  which switches the rail shows: 'direction', 'pieces', 'special', 'sink'; without it all
+ *                                 but 'direction'
  *
  * @typedef {object} Key
  * @property {string} key          as KeyboardEvent.key names it; letters in lower case
@@ -51,6 +53,8 @@
  * @property {() => Promise<Float32Array>} row   weights of item() in chosenMaps(), in the direction of the state
  * @property {(row: Float32Array) => number} target
  *   The item that the chosen word is seen with: t, or the one with most weight in `row`
+ * @property {() => boolean} long   more than 60 items: shown as one strip rather than word by word
+ * @property {(weight: number) => number} shade   place 0..1 on the colour scale: gazeAt(context.shade(weight), special)
  * @property {() => string} mapName        "layer 4, head 2" in the page's language
  * @property {(question: Node | string, finding: Node | string) => void} lead
  *   Heading and sentence of the view. The finding is announced to screen readers when it has rested a moment.

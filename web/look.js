@@ -5,6 +5,7 @@
 // Controls, bidirectional controls and invisible characters, which would change how the page around a word reads. The
 // joiners of emoji and of Persian stay.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const RTL = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
 const NAMED = { '\n': '↵', '\t': '⇥', '\r': '␍' };
 
 const escapeUnseen = c => NAMED[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -47,6 +48,13 @@ export class Axis {
     const { tokens, words } = this.#look;
     if (this.pieces) return visibleText(tokens[i].text || tokens[i].piece);
     return visibleText(words[i].label);
+  }
+
+  /** Whether something stands in the text between item i and the next: a space as a rule. */
+  gapAfter(i) {
+    const items = this.pieces ? this.#look.tokens : this.#look.words;
+    const next = items[i + 1];
+    return !next || items[i].special || next.special || next.byte_begin > items[i].byte_end;
   }
 
   special(i) {
@@ -128,6 +136,11 @@ export function entropy(row) {
   return sum;
 }
 
+function isRightToLeft(text) {
+  const letters = text.slice(0, 2000).match(/\p{L}/gu) ?? [];
+  return letters.filter(letter => RTL.test(letter)).length * 2 > letters.length;
+}
+
 /** One look: the report (docs/report.md, without lists) with what the page asks of it. */
 export class Look {
   constructor(report) {
@@ -138,6 +151,7 @@ export class Look {
     this.tokens = report.tokens;
     this.words = report.words;
     this.maps = report.maps;
+    this.rtl = isRightToLeft(report.text);  // by most of the letters at its beginning
     this.layers = [...new Set(report.maps.map(map => map.layer))];  // those kept, ascending
     this.byName = new Map(report.maps.map(map => [`${map.layer}.${map.head}`, map]));
   }

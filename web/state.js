@@ -23,6 +23,7 @@ export const FIELDS = {
   v: text('text'),                      // view
   x: text(null),                        // the text; null = the example
   i: text(null),                        // instead of a text too long for a URL: the look's id, while the server keeps it
+  c: flag(),                            // a text that is too long: only its beginning
   s: integer(0, 0, MANY),               // which text, where one file holds several
   w: integer(null, 0, MANY),            // the word: a token's index; its word, or its piece with p=1
   t: integer(null, 0, MANY),            // the target: a token's index; null = where most weight lies
@@ -32,6 +33,7 @@ export const FIELDS = {
   p: flag(),                            // pieces as they are; 0 = joined to words
   a: flag(),                            // special tokens set aside
   f: flag(),                            // the first token, a sink, set aside
+  n: word('entropy', ['entropy', 'special', 'previous', 'same', 'next', 'distance']),  // heads: the number shown
   z: real(null, -64, 64),               // map: zoom, log2 of pixels a token; null = all of it
   zx: real(null, -MANY, MANY),          // map: token (key) in the middle
   zy: real(null, -MANY, MANY),          // map: token (query) in the middle

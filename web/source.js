@@ -1,0 +1,159 @@
+// Where the page's numbers come from when a server has them: `sightline serve` and its /api.
+
+/** What went wrong, and of which kind the page shows it: 'offline', 'gone', 'busy', 'long', 'empty' or 'failed'. */
+export class SourceError extends Error {
+  constructor(kind, message, retryAfter = 0) {
+    super(message);
+    this.name = 'SourceError';
+    this.kind = kind;
+    this.retryAfter = retryAfter;
+  }
+}
+
+const KIND_OF_STATUS = { 410: 'gone', 413: 'long', 429: 'busy', 503: 'busy' };
+
+function kindOf(status, code) {
+  if (status === 422) return /empty/.test(code) ? 'empty' : /long/.test(code) ? 'long' : 'failed';
+  return KIND_OF_STATUS[status] ?? 'failed';
+}
+
+async function errorOf(response) {
+  const body = await response.json().catch(() => null);
+  const message = body?.error?.message ?? `HTTP ${response.status}`;
+  const kind = kindOf(response.status, body?.error?.code ?? '');
+  return new SourceError(kind, message, Number(response.headers.get('Retry-After')) || 0);
+}
+
+/** Keeps what was used last, as long as it all weighs no more than `limit`. */
+class Recent {
+  #entries = new Map();
+  #limit;
+  #total = 0;
+
+  constructor(limit) {
+    this.#limit = limit;
+  }
+
+  get(key) {
+    const entry = this.#entries.get(key);
+    if (!entry) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    return entry.value;
+  }
+
+  set(key, value, weight) {
+    if (this.#entries.has(key)) return;
+    this.#entries.set(key, { value, weight });
+    this.#total += weight;
+    for (const [oldest, entry] of this.#entries) {
+      if (this.#total <= this.#limit || oldest === key) break;
+      this.#entries.delete(oldest);
+      this.#total -= entry.weight;
+    }
+  }
+}
+
+const KEPT_BYTES = 64 << 20;
+const KEPT_TOKENS = 300_000;  // of reports: three texts of 100,000 tokens, a thousand sentences
+
+/** "all", or a list such as L1H1,L1H2: names of maps as /api/tile takes them. */
+const namesOf = maps => maps.map(({ layer, head }) => `L${layer}H${head}`).join(',');
+
+function floatsOf(buffer, shape) {
+  const [count, rows, cols] = (shape ?? '').split(',').map(Number);
+  if (!(count * rows * cols * 4 === buffer.byteLength)) {
+    throw new SourceError('failed', `${buffer.byteLength} bytes of weights, shape ${shape}`);
+  }
+  return { count, rows, cols, data: new Float32Array(buffer) };  // little-endian, as every browser's machine is
+}
+
+export class RemoteSource {
+  kind = 'server';
+  canEdit = true;
+  texts = [];
+  #blocks = new Recent(KEPT_BYTES);
+  #reports = new Recent(KEPT_TOKENS);
+  #asked = new Map();    // look id -> the request that made it, to make it again
+  #renewed = new Map();  // look id that is gone -> the one that replaced it
+
+  async #fetch(path, options) {
+    let response;
+    try {
+      response = await fetch(path, options);
+    } catch (error) {
+      if (error.name === 'AbortError') throw error;
+      throw new SourceError('offline', error.message);
+    }
+    if (!response.ok) throw await errorOf(response);
+    return response;
+  }
+
+  async model({ signal } = {}) {
+    return (await this.#fetch('api/model', { signal })).json();
+  }
+
+  async #post(request, signal) {
+    const response = await this.#fetch('api/look', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(request),
+      signal,
+    });
+    const report = await response.json();
+    this.#asked.set(report.look, request);
+    return report;
+  }
+
+  /** The report on a text, or on the one that the server keeps under `id`. */
+  async look({ text, id, truncate = false }, { signal } = {}) {
+    const key = id ?? JSON.stringify([text, truncate]);
+    const kept = this.#reports.get(key);
+    if (kept) return kept;
+    const report = id
+      ? await (await this.#fetch(`api/look?look=${encodeURIComponent(id)}`, { signal })).json()
+      : await this.#post({ text, ...(truncate && { truncate }) }, signal);
+    this.#reports.set(key, report, report.tokens.length + 300);
+    return report;
+  }
+
+  /** Asks for something of a look; where the server no longer keeps it, makes it once more. */
+  async #ofLook(look, path, signal) {
+    const now = this.#renewed.get(look) ?? look;
+    const url = id => `${path}&look=${encodeURIComponent(id)}`;
+    try {
+      return await this.#fetch(url(now), { signal });
+    } catch (error) {
+      const request = this.#asked.get(look);
+      if (error.kind !== 'gone' || !request) throw error;
+      const report = await this.#post(request, signal);
+      this.#renewed.set(look, report.look);
+      return this.#fetch(url(report.look), { signal });
+    }
+  }
+
+  async weights({ look, maps, mean = false, rows, keys, step = 1 }, { signal } = {}) {
+    const range = ([from, to]) => `${from}:${to}`;
+    const path = `api/tile?maps=${namesOf(maps)}&rows=${range(rows)}&keys=${range(keys)}&step=${step}${mean ? '&mean=1' : ''}`;
+    const key = `${look} ${path}`;
+    const kept = this.#blocks.get(key);
+    if (kept) return kept;
+    const response = await this.#ofLook(look, path, signal);
+    const block = floatsOf(await response.arrayBuffer(), response.headers.get('Sightline-Shape'));
+    this.#blocks.set(key, block, block.data.byteLength);
+    return block;
+  }
+
+  async explain({ look, layer, head, token }, { signal } = {}) {
+    const key = `${look} L${layer}H${head}:${token}`;
+    const kept = this.#blocks.get(key);
+    if (kept) return kept;
+    const response = await this.#ofLook(look, `api/look?explain=L${layer}H${head}:${token}`, signal);
+    const explanation = (await response.json()).explanations[0] ?? null;
+    if (explanation) {
+      const numbers = explanation.keys.length * explanation.output.length * 3;
+      this.#blocks.set(key, explanation, numbers * 8);
+    }
+    return explanation;
+  }
+}
