@@ -86,7 +86,7 @@ class MapView {
   }
 
   #railPart() {
-    return el('section', { class: 'only-wide' }, el('h2', {}, t('mapOverview')), this.#overview);
+    return el('section', { class: 'overview-part' }, el('h2', {}, t('mapOverview')), this.#overview);
   }
 
   #drawTexts() {
