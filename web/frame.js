@@ -57,6 +57,11 @@ export class Frame {
     return this.#model;
   }
 
+  /** The text that the URL asks for, as far as it names it. */
+  get askedText() {
+    return this.#request(read()).text ?? '';
+  }
+
   get rail() {
     return this.#rail.slot;
   }
@@ -250,7 +255,7 @@ export class Frame {
   }
 
   #drawModel() {
-    const model = this.#scene?.look.model ?? this.#model?.model;
+    const model = this.#scene?.look.model ?? this.#model;
     const text = model ? t('model', { name: model.name, l: model.layers, h: model.heads }) : '';
     document.querySelector('.model').textContent = text;
   }

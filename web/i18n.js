@@ -136,6 +136,7 @@ const TEXTS = {
   itself: ['itself', '自己'],
   comma: [', ', '，'],
   and: [' and ', '，'],
+  andNames: [' and ', '与'],
   sayAside: [' {n} on {list} is set aside.', '{list} 上的 {n} 已搁置。'],
   theFirst: ['the first token', '第一个词元'],
   words: ['Words of the text', '文本中的词'],
@@ -162,8 +163,8 @@ const TEXTS = {
   'view.heads': ['Heads', '各头'],
   askHeads: ['Which heads have a habit?', '哪些头有自己的习惯？'],
   sayHeads: [
-    'The sharpest of {n} heads is {map}: {h} nats, {s} of it on special tokens. Each tile is a head’s map of this text, row looks at column.',
-    '{n} 个头里最集中的是{map}：{h} 奈特，{s} 落在特殊词元上。每格是一个头对这段文本的图，行看列。'],
+    'Of {n} heads {map} is the sharpest: {h} nats of entropy, {s} of its weight on special tokens. In each tile, row looks at column.',
+    '{n} 个头里最集中的是 {map}：熵 {h} 奈特，{s} 的权重落在特殊词元上。每格里行看列。'],
   headsLegend: ['A second click or Enter opens a head in Text.', '再次点击或按 Enter，在“文本”中打开该头。'],
   'number.entropy': ['entropy', '熵'],
   'number.special': ['on special', '特殊词元'],
@@ -291,11 +292,11 @@ export function rich(key, values = {}) {
   return fragment;
 }
 
-/** Nodes joined as a language lists them: "a, b and c". */
-export function listOf(nodes) {
+/** Nodes joined as a language lists them: "a, b and c"; `and` is the key of the last link. */
+export function listOf(nodes, and = 'and') {
   const fragment = document.createDocumentFragment();
   nodes.forEach((node, i) => {
-    if (i) fragment.append(t(i === nodes.length - 1 ? 'and' : 'comma'));
+    if (i) fragment.append(t(i === nodes.length - 1 ? and : 'comma'));
     fragment.append(node);
   });
   return fragment;
@@ -312,5 +313,8 @@ export function weightText(weight) {
   if (weight === 0 || weight >= 0.0005) return weight.toFixed(3);
   return weight >= 1e-6 ? weight.toFixed(-Math.floor(Math.log10(weight)) + 1) : weight.toExponential(1);
 }
+
+/** A weight under a word, as wide for all. */
+export const columnText = weight => (Number.isFinite(weight) ? weight.toFixed(3) : '–');
 
 export const percentText = share => `${Math.round(share * 100)} %`;

@@ -99,7 +99,7 @@ export class Rail {
     const { l, h } = scene.state();
     const sum = h ? scene.look.map(l, h).summary : null;
     const H = entropy(row);
-    const line = (term, value, small) => [el('dt', {}, term), el('dd', {}, el('b', {}, value), small && el('small', {}, small))];
+    const line = (term, value, small) => [el('dt', {}, term), el('dd', {}, el('b', {}, value)), small && el('dd', { class: 'under' }, small)];
     const word = wordElement(scene.axis().label(scene.item()));
     const whole = sum && el('dl', { class: 'whole' },
       line(t('entropyHead'), t('nats', { n: sum.entropy.toFixed(2) })),
@@ -121,7 +121,7 @@ export class Rail {
     const parts = {
       direction: () => radioGroup(t('direction'), [['out', t('looksOut')], ['in', t('looksIn')]], d, value => scene.set({ d: value })),
       pieces: () => toggle(t('joinPieces'), !p, set({ p: p ? 0 : 1 })),
-      special: () => special.length > 0 && toggle(t('setSpecial', { list: listOf(special).textContent }), !!a, set({ a: a ? 0 : 1 })),
+      special: () => special.length > 0 && toggle(t('setSpecial', { list: listOf(special, 'andNames').textContent }), !!a, set({ a: a ? 0 : 1 })),
       sink: () => !scene.look.tokens[0]?.special && toggle(t('setSink'), !!f, set({ f: f ? 0 : 1 })),
     };
     const shown = wanted.map(name => parts[name]()).filter(Boolean);

@@ -27,13 +27,14 @@ export class TextEditor {
     this.element = el('div', { class: 'editor' }, this.#area, el('div', { class: 'line' }, this.#note, input, this.#file, this.#look));
   }
 
-  /** `look` is null while there is none: then what was written stays. */
+  /** `look` is null while there is none: then the text that was asked for stands here. */
   update(look) {
     this.#area.setAttribute('aria-label', t('textLabel'));
     this.#area.placeholder = t('textPlaceholder');
     this.#look.textContent = t('look');
     this.#file.textContent = t('openFile');
-    if (look && look.text !== this.#text) this.#take(look.text);
+    const text = look ? look.text : this.#page.askedText;
+    if (text !== this.#text && document.activeElement !== this.#area) this.#take(text);
     this.#counts = look ? this.#countsOf(look) : '';
     this.#mark();
   }

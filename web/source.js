@@ -14,10 +14,8 @@ export class SourceError extends Error {
 
 const KIND_OF_STATUS = { 410: 'gone', 413: 'long', 429: 'busy', 503: 'busy' };
 
-function kindOf(status, code) {
-  if (status === 422) return /empty/.test(code) ? 'empty' : /long/.test(code) ? 'long' : 'failed';
-  return KIND_OF_STATUS[status] ?? 'failed';
-}
+const KIND_OF_CODE = { text_empty: 'empty', text_too_long: 'long' };
+const kindOf = (status, code) => KIND_OF_CODE[code] ?? KIND_OF_STATUS[status] ?? 'failed';
 
 async function errorOf(response) {
   const body = await response.json().catch(() => null);
@@ -29,8 +27,15 @@ async function errorOf(response) {
 const KEPT_BYTES = 64 << 20;
 const KEPT_TOKENS = 300_000;  // of reports: three texts of 100,000 tokens, a thousand sentences
 
-/** "all", or a list such as L1H1,L1H2: names of maps as /api/tile takes them. */
-const namesOf = maps => maps.map(({ layer, head }) => `L${layer}H${head}`).join(',');
+const sameMaps = (a, b) => a.length === b.length && a.every((map, i) => map.layer === b[i].layer && map.head === b[i].head);
+
+/** Maps as /api/tile names them: "all" and a layer's "L4" for what would be a long list, else L1H1,L1H2. */
+function namesOf(maps, kept) {
+  if (sameMaps(maps, kept)) return 'all';
+  const layer = kept.filter(map => map.layer === maps[0]?.layer);
+  if (sameMaps(maps, layer)) return `L${layer[0].layer}`;
+  return maps.map(map => `L${map.layer}H${map.head}`).join(',');
+}
 
 function floatsOf(buffer, shape) {
   const [count, rows, cols] = (shape ?? '').split(',').map(Number);
@@ -47,6 +52,7 @@ export class RemoteSource {
   #blocks = new Recent(KEPT_BYTES);
   #reports = new Recent(KEPT_TOKENS);
   #asked = new Map();    // look id -> the request that made it, to make it again
+  #maps = new Map();     // look id -> the maps that it keeps
   #renewed = new Map();  // look id that is gone -> the one that replaced it
 
   async #fetch(path, options) {
@@ -85,6 +91,7 @@ export class RemoteSource {
     const report = id
       ? await (await this.#fetch(`api/look?look=${encodeURIComponent(id)}`, { signal })).json()
       : await this.#post({ text, ...(truncate && { truncate }) }, signal);
+    this.#maps.set(report.look, report.maps);
     this.#reports.set(key, report, report.tokens.length + 300);
     return report;
   }
@@ -106,7 +113,7 @@ export class RemoteSource {
 
   async weights({ look, maps, mean = false, rows, keys, step = 1 }, { signal } = {}) {
     const range = ([from, to]) => `${from}:${to}`;
-    const path = `api/tile?maps=${namesOf(maps)}&rows=${range(rows)}&keys=${range(keys)}&step=${step}${mean ? '&mean=1' : ''}`;
+    const path = `api/tile?maps=${namesOf(maps, this.#maps.get(look) ?? [])}&rows=${range(rows)}&keys=${range(keys)}&step=${step}${mean ? '&mean=1' : ''}`;
     const key = `${look} ${path}`;
     const kept = this.#blocks.get(key);
     if (kept) return kept;
@@ -120,7 +127,7 @@ export class RemoteSource {
     const key = `${look} L${layer}H${head}:${token}`;
     const kept = this.#blocks.get(key);
     if (kept) return kept;
-    const response = await this.#ofLook(look, `api/look?explain=L${layer}H${head}:${token}`, signal);
+    const response = await this.#ofLook(look, `api/look?explain=L${layer}H${head}:${token}&only=explanations`, signal);
     const explanation = (await response.json()).explanations[0] ?? null;
     if (explanation) {
       const numbers = explanation.keys.length * explanation.output.length * 3;

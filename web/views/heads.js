@@ -1,11 +1,14 @@
 // Heads: every head's map at once, the number that `look` prints for each, and the chosen one large in the rail.
 import { gazeTable } from '../colour.js';
 import { radioGroup } from '../controls.js';
-import { el, wordElement } from '../dom.js';
+import { el, svg, wordElement } from '../dom.js';
 import { percentText, rich, t } from '../i18n.js';
 import { strong } from './text_sentence.js';
 
 const MOST_CELLS = 64;        // a side of a thumbnail
+const COLUMN_NAMES = 22;      // px
+const FEW_HEADS = 6;          // so few stand side by side, not over the whole width
+const UNDER_TILE = 33;        // px: bar, number and gap
 const MOST_REQUEST = 1 << 20; // cells that a request may ask for
 
 /** The numbers that a tile may show: of a summary, its text and its share of what it can be at most. */
@@ -90,6 +93,7 @@ class Heads {
       for (const h of heads) cells.push(look.map(l, h) ? this.#tile(l, h) : el('span'));
     }
     this.#grid.style.setProperty('--heads', look.heads);
+    this.#grid.classList.toggle('few', look.heads < FEW_HEADS);
     this.#grid.replaceChildren(...cells);
   }
 
@@ -131,11 +135,11 @@ class Heads {
   async update(state, change) {
     const asked = ++this.#asked;
     if (change.has('lang') && !change.has('v')) this.#build();
+    this.#lead();
+    this.#drawFoot(state);
     this.#fit();
     this.#mark(state);
     this.#drawNumbers(state);
-    this.#lead();
-    this.#drawFoot(state);
     const redraw = ['v', 'th', 'p', 'lang'].some(key => change.has(key));
     if (redraw) {
       const pictures = await thumbnails(this.#context);
@@ -152,7 +156,8 @@ class Heads {
   /** Tiles take their size from the room left, so that a window holds them all. */
   #fit() {
     const { layers } = this.#context.look;
-    const room = (this.#root.clientHeight - 22 - 40) / layers.length - 34;
+    const used = this.#foot.offsetHeight + COLUMN_NAMES + 12;
+    const room = (this.#root.clientHeight - used) / layers.length - UNDER_TILE;
     this.#grid.style.setProperty('--tile', `${Math.max(28, Math.floor(room))}px`);
   }
 
@@ -204,8 +209,31 @@ class Heads {
     this.#asked++;
   }
 
+  /** Every tile as a picture with its number. */
   svg() {
-    return null;
+    const { look } = this.#context;
+    const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const text = (x, y, anchor, label) => svg('text', {
+      x, y, 'text-anchor': anchor, fill: colour('--ink'), 'font-family': '"Instrument Sans", sans-serif', 'font-size': 11,
+    }, label);
+    const cell = { width: 80, height: 96 };
+    const parts = look.layers.flatMap((l, r) => [
+      text(10, 60 + r * cell.height, 'middle', String(l)),
+      ...Array.from({ length: look.heads }, (_, i) => this.#tilePicture(l, i + 1, 24 + i * cell.width, 20 + r * cell.height, text)),
+    ]);
+    const columns = Array.from({ length: look.heads }, (_, i) => text(24 + i * cell.width + 36, 12, 'middle', String(i + 1)));
+    const width = 24 + look.heads * cell.width;
+    const height = 20 + look.layers.length * cell.height;
+    return svg('svg', { width, height, viewBox: `0 0 ${width} ${height}` }, columns, parts);
+  }
+
+  #tilePicture(l, h, x, y, text) {
+    const tile = this.#tiles.get(`${l}.${h}`);
+    if (!tile?.picture) return null;
+    return [
+      svg('image', { x, y, width: 72, height: 72, href: tile.canvas.toDataURL(), style: { imageRendering: 'pixelated' } }),
+      text(x + 72, y + 85, 'end', tile.number.textContent),
+    ];
   }
 }
 

@@ -58,11 +58,11 @@ class Sentence {
     ]);
     if (asked !== this.#asked) return;
     const focused = this.#root.contains(document.activeElement) ? document.activeElement : null;
+    this.#lead(item, row);  // first, as the room left depends on its lines
     this.#layOut(change);
     const animate = (change.has('h') || change.has('l') || change.has('x')) && !change.has('w') && !change.has('v');
     this.#drawn = { item, row, heads };
     this.#part.draw({ item, row, heads, animate });
-    this.#lead(item, row);
     this.#restoreFocus(focused);
   }
 

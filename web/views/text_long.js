@@ -10,6 +10,7 @@ import { asideSentence, givesList, isIn, pairText, question } from './text_sente
 const BAR = 40;          // px: height of the strip
 const BELOW = 44;        // px: its parts
 const LINE = 25;         // px: a line of the surroundings
+const PASSAGE_HEIGHT = 74;  // px: its range and two lines, and the gap
 const PAGE = 100;        // items that PgUp and PgDn go
 const PART_WIDTH = 96;   // px that a part needs for its range
 const BIN = 2;           // px
@@ -50,8 +51,8 @@ export class LongText {
     if (asked !== this.#asked) return;
     const item = this.#context.item();
     const focused = this.#root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    this.#lead(item, row);  // first, as the room left depends on its lines
     this.#draw(item, row);
-    this.#lead(item, row);
     if (focused) this.#root.querySelector(`[data-key="${focused}"]`)?.focus({ preventScroll: true });
   }
 
@@ -75,7 +76,7 @@ export class LongText {
     const beams = Math.max(110, Math.min(210, available - 420));
     const left = available - beams - BAR - BELOW - 60;
     return {
-      width, beams, passages: Math.max(3, Math.min(5, Math.floor(left / 76))), lines: Math.max(6, Math.floor(left / LINE) - 1),
+      width, beams, passages: Math.max(3, Math.min(5, Math.floor((left + 20) / PASSAGE_HEIGHT))), lines: Math.max(6, Math.floor(left / LINE) - 1),
       column: width / 2 - 24,
     };
   }

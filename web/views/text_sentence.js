@@ -23,7 +23,7 @@ function asideNames(context) {
 export function asideSentence(context, row) {
   const names = isIn(context) ? [] : asideNames(context);
   if (names.length === 0) return '';
-  return rich('sayAside', { n: strong(weightText(context.axis().asideMass(row))), list: listOf(names) });
+  return rich('sayAside', { n: strong(weightText(context.axis().asideMass(row))), list: listOf(names, 'andNames') });
 }
 
 /** "0.677 of its weight to animal, 0.102 to [CLS] and 0.064 to itself" for [[weight, node], …]. */

@@ -3,7 +3,7 @@
 import { beamPath, FULL_WIDTH, landings, LEAST_WEIGHT } from '../beam.js';
 import { gaze, inkOn } from '../colour.js';
 import { el, svg, withTip } from '../dom.js';
-import { t, weightText } from '../i18n.js';
+import { columnText, t } from '../i18n.js';
 import { wordOption } from './text_options.js';
 import { isIn, pairText } from './text_sentence.js';
 
@@ -36,6 +36,7 @@ export class TallSentence {
     const list = el('div', { role: 'listbox', 'aria-label': t('words'), class: 'tall', style: { height: `${height}px` } },
       this.#layer, this.#rows.map(row => row.option));
     this.#box = el('div', { class: 'tallbox' }, list, this.#wide && this.#headGrid(axis, height));
+    this.#box.style.setProperty('--letters', `${Math.min(18, this.#height - 6)}px`);
     root.replaceChildren(this.#box);
   }
 
@@ -46,7 +47,7 @@ export class TallSentence {
     const option = wordOption(axis, i, actions, {
       class: axis.special(i) ? 'row special' : 'row', dir: 'ltr',
       style: { top: `${i * this.#height}px`, height: `${this.#height}px` },
-    }, [el('span'), el('bdi', {}, word), el('span', { class: 'bar' }, bar), number]);
+    }, [el('span'), el('bdi', {}, word), el('span', { class: 'amount' }, bar), number]);
     return { option, word, bar, number };
   }
 
@@ -90,7 +91,7 @@ export class TallSentence {
       word.style.color = shown ? inkOn(row[i], special) : '';
       bar.style.width = shown ? `${Math.min(1, row[i]) * 100}%` : '0';
       bar.style.backgroundColor = gaze(Math.max(0.2, row[i]), special);
-      number.textContent = shown ? weightText(row[i]) : '–';
+      number.textContent = shown ? columnText(row[i]) : '–';
     });
     this.#drawBeams(item, row);
     if (heads && this.#wide) this.#drawHeads(item, heads);

@@ -3,7 +3,7 @@ import { beamHeight, beamPath, FULL_WIDTH, landings, LEAST_WEIGHT } from '../bea
 import { gaze, inkOn } from '../colour.js';
 import { specialSize } from '../columns.js';
 import { el, svg, withTip, wordElement } from '../dom.js';
-import { listOf, rich, t, weightText } from '../i18n.js';
+import { columnText, listOf, rich, t, weightText } from '../i18n.js';
 import { wordOption } from './text_options.js';
 import { isIn, pairText } from './text_sentence.js';
 
@@ -60,7 +60,7 @@ export class WideSentence {
     this.#beamLayer = svg('svg', { class: 'beams', width, height: line, 'aria-hidden': 'true' });
     for (let i = 0; i < axis.count; i++) {
       const font = axis.special(i) ? `500 ${specialSize(size)}px/${wordHeight}px var(--sans)` : `${size}px/${wordHeight - 2}px var(--serif)`;
-      const place = { left: `${x[i]}px`, top: `${line + 4}px`, width: `${w[i]}px`, height: `${wordHeight}px`, font };
+      const place = { left: `${x[i]}px`, top: `${line + 4}px`, width: `${w[i]}px`, height: `${wordHeight}px`, font, fontStretch: axis.special(i) ? '75%' : '' };
       this.#words.push(wordOption(axis, i, actions, { class: axis.special(i) ? 'tok special' : 'tok', style: place }));
       const under = { left: `${mid[i] - w[i] / 2 - 6}px`, width: `${w[i] + 12}px`, top: `${line + wordHeight + 8}px` };
       this.#numbers.push(el('span', { class: 'num', style: under }));
@@ -114,7 +114,7 @@ export class WideSentence {
       const chosen = i === this.#context.item();
       word.setAttribute('aria-selected', String(chosen));
       word.tabIndex = chosen ? 0 : -1;
-      this.#numbers[i].textContent = shown ? weightText(row[i]) : '–';
+      this.#numbers[i].textContent = shown ? columnText(row[i]) : '–';
       this.#numbers[i].classList.toggle('high', shown && row[i] >= 0.1);
     });
   }
@@ -199,7 +199,7 @@ export class WideSentence {
     const axis = this.#context.axis();
     const specials = new Set(Array.from({ length: axis.count }, (_, i) => (axis.special(i) ? axis.label(i) : '')).filter(Boolean));
     this.#stripTitle.replaceChildren(rich('strip', { w: wordElement(axis.label(item)), n: this.#heads.length, l }));
-    this.#stripNote.replaceChildren(t('narrowEnd'), specials.size ? rich('greySpecial', { list: listOf([...specials]) }) : '');
+    this.#stripNote.replaceChildren(t('narrowEnd'), specials.size ? rich('greySpecial', { list: listOf([...specials], 'andNames') }) : '');
     for (const label of this.#labels) {
       const head = Number(label.dataset.head);
       label.setAttribute('aria-pressed', String(head === h));
