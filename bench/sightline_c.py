@@ -119,6 +119,7 @@ class AttentionArgs(ctypes.Structure):
         ("entropy_with_sink", _FLOATS),
         ("mass_sums", _FLOATS),
         ("mass_sums_keys", ctypes.c_int64),
+        ("overview_step", ctypes.c_int64),
     ]
 
     def __init__(self, **fields):

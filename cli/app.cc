@@ -136,6 +136,41 @@ void add_info(CLI::App& app, Options& options) {
   command.footer("Example:\n  ./sightline info");
 }
 
+void add_reach_options(CLI::App& command, Options& options) {
+  command.add_option("--host", options.host, "Address to listen at (default: 127.0.0.1)")->type_name("HOST");
+  command.add_option("--port", options.port, "Port (default: 0, one that is free)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 65535).description(""));
+  command.add_flag("--open", options.open, "Open the page in the browser");
+  command.add_option("--api-key", options.api_key, "Answer only who has this key (or SIGHTLINE_API_KEY)")
+      ->type_name("KEY");
+  command.add_option("--allow-host", options.allowed_hosts, "Another name by which it is called")->type_name("NAME");
+}
+
+void add_limit_options(CLI::App& command, Options& options) {
+  command.add_option("--max-text", options.max_text, "Longest text (default: 1M)")->type_name("SIZE");
+  command.add_option("--queue", options.queue, "Looks that may wait (default: 16)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 100000).description(""));
+  command.add_option("--max-seconds", options.max_seconds, "Longest look (default: 300)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000).description(""));
+  command.add_option("--memory", options.memory, "Memory for looks; more than 2G is taken only if it is given here")
+      ->type_name("SIZE");
+  command.add_option("--keep-layers", options.keep_layers, "Layers, as in 1,4,6, whose maps can be shown (default: all)")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+void add_serve(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("serve", "Open a page to look around in (docs/serve.md)");
+  add_reach_options(command, options);
+  add_limit_options(command, options);
+  add_model_options(command, options);
+  command.footer("Example:\n  ./sightline serve --open");
+}
+
 int fail(std::string_view message, int status) {
   write_note(message);
   return status;
@@ -146,6 +181,7 @@ void dispatch(const CLI::App& app, const Options& options) {
   if (app.got_subcommand("look")) return run_look(options);
   if (app.got_subcommand("explain")) return run_explain(options);
   if (app.got_subcommand("map")) return run_map(options);
+  if (app.got_subcommand("serve")) return run_serve(options);
   run_info(options);
 }
 
@@ -229,6 +265,7 @@ int run(int argc, char** argv) {
   add_explain(app, options);
   add_map(app, options);
   add_info(app, options);
+  add_serve(app, options);
   return guarded(app, options, argc, argv);
 }
 

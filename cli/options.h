@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/terminal.h"
 #include "sightline/error.h"
@@ -30,6 +31,16 @@ struct Options {
   bool no_special = false;
   bool no_scale = false;
   bool all = false;
+
+  std::string host;  // empty = 127.0.0.1
+  int port = 0;      // 0 = one that is free
+  bool open = false;
+  std::string api_key;
+  std::vector<std::string> allowed_hosts;
+  std::string max_text, memory;  // sizes as "64M"; empty = the default
+  int queue = 16;
+  int max_seconds = 300;
+  std::vector<int> keep_layers;  // from 1; empty = all
 
   bool json = false;
   std::string output;

@@ -14,7 +14,7 @@ install(TARGETS sightline_c EXPORT sightline_c LIBRARY COMPONENT runtime NAMELIN
 set(installed sightline_attention sightline_c)
 if(TARGET sightline)
   install(TARGETS sightline RUNTIME COMPONENT program)
-  list(APPEND installed sightline_model sightline_cli sightline)
+  list(APPEND installed sightline_model sightline_serve sightline_cli sightline)
 endif()
 foreach(target IN LISTS installed)
   target_compile_options(${target} PRIVATE -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)

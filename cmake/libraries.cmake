@@ -80,10 +80,29 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   target_link_libraries(sightline_model PUBLIC sightline_options sightline_attention nlohmann_json::nlohmann_json fmt::fmt
     PRIVATE hwy::hwy ICU::uc ICU::i18n PNG::PNG Freetype::Freetype ZLIB::ZLIB)
 
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  find_package(Threads REQUIRED)
+  find_library(HTTPLIB_LIBRARY cpp-httplib REQUIRED)
+  find_path(HTTPLIB_INCLUDE_DIR httplib.h REQUIRED)
+  # The page is part of the program.
+  set(web ${PROJECT_SOURCE_DIR}/web)
+  set(openapi ${PROJECT_SOURCE_DIR}/serve/openapi.json)
+  set(embed ${PROJECT_SOURCE_DIR}/cmake/embed_page.py)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${web}/files.txt)
+  file(STRINGS ${web}/files.txt page_files REGEX "^[^#]")
+  list(TRANSFORM page_files PREPEND ${web}/)
+  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/page_files.cc VERBATIM
+    COMMAND Python3::Interpreter ${embed} ${PROJECT_BINARY_DIR}/page_files.cc ${web} ${openapi}
+    DEPENDS ${embed} ${openapi} ${web}/files.txt ${page_files})
+  sightline_sources(serve_sources serve)
+  add_library(sightline_serve STATIC ${serve_sources} ${PROJECT_BINARY_DIR}/page_files.cc)
+  target_include_directories(sightline_serve PRIVATE ${HTTPLIB_INCLUDE_DIR})
+  target_link_libraries(sightline_serve PUBLIC sightline_model PRIVATE ${HTTPLIB_LIBRARY} Threads::Threads)
+
   sightline_sources(cli_sources cli)
   list(FILTER cli_sources EXCLUDE REGEX "/main\\.cc$")
   sightline_library(sightline_cli ${cli_sources})
-  target_link_libraries(sightline_cli PUBLIC sightline_model CLI11::CLI11)
+  target_link_libraries(sightline_cli PUBLIC sightline_serve CLI11::CLI11)
   if(EXISTS ${PROJECT_SOURCE_DIR}/cli/main.cc)
     add_executable(sightline ${PROJECT_SOURCE_DIR}/cli/main.cc)
     target_link_libraries(sightline PRIVATE sightline_cli)

@@ -40,6 +40,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   sightline_test(test_tokenizer sightline_model src/tokenizer)
   sightline_test(test_model sightline_model src/model)
   sightline_test(test_engine sightline_model src/engine)
+  sightline_test(test_serve sightline_serve serve)
   sightline_test(test_cli sightline_cli cli)
 
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -24,7 +24,7 @@ EXPORT = re.compile(r"^export\s+((?:async\s+)?function\*?|class|const)\s+([A-Za-
 REST = re.compile(r"^(import|export)\b.*|\bimport\s*[.(].*", re.MULTILINE)
 STYLE = re.compile(r'[ \t]*<link rel="stylesheet" href="([^"]+)">\n')
 PRELOAD = re.compile(r'[ \t]*<link rel="(?:modulepreload|preload)"[^>]*>\n')
-ICON = re.compile(r'(<link rel="icon"[^>]* href=")([^"]+)(")')
+ICON = re.compile(r'(<link rel="icon"[^>]* href=")(?!data:)([^"]+)(")')
 SCRIPT = re.compile(r'[ \t]*<script type="module" src="([^"]+)"></script>\n')
 URL = re.compile(r"""url\((['"]?)([^)'"]+)\1\)""")
 TYPES = {".woff2": "font/woff2", ".svg": "image/svg+xml", ".png": "image/png"}
@@ -47,9 +47,11 @@ def names(text):
     return [(part[0], part[-1]) for part in parts]
 
 
-def comments_blanked(code):
-    """The code with block comments blanked, so that what they quote is no import."""
-    return re.sub(r"/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match.group()), code, flags=re.DOTALL)
+def without_comments(code):
+    """The code without block comments, and without lines that are a comment: a third of it, which no reader of the page
+    needs. Comments behind code stay."""
+    code = re.sub(r"^[ \t]*/\*.*?\*/[ \t]*\n", "", code, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"^[ \t]*//.*\n", "", code, flags=re.MULTILINE)
 
 
 class Linker:
@@ -72,7 +74,7 @@ class Linker:
 
     def link(self, path, entry=False):
         self.open.append(path)
-        code = comments_blanked(read(path))
+        code = without_comments(read(path))
         imports = []
 
         def take(match):
@@ -146,7 +148,7 @@ def style_of(web, sheets):
     parts = []
     for sheet in sheets:
         path = web / sheet
-        css = comments_blanked(read(path))
+        css = without_comments(read(path))
         if "@import" in css or "</" in css:
             raise LinkError(f"{path}: neither @import nor </ can be linked")
         parts.append(URL.sub(lambda match: f"url({data_url((path.parent / match.group(2)).resolve())})", css))

@@ -180,12 +180,13 @@ const TEXTS = {
   // Map
   'view.map': ['Map', '全图'],
   mapAsk: ['Where does all the weight lie?', '全部权重落在哪里？'],
-  mapSay: ['Row looks at column. {n} × {n} {what} of {map}, all exact.', '行看列。{map}，{n} × {n} 个{what}，全部精确。'],
+  mapSay: ['Row looks at column: {n} × {n} {what} in {map}.', '行看列：{map}，{n} × {n} 个{what}。'],
+  mapAllExact: [' Every weight is exact.', '每个权重都精确。'],
   mapWords: ['words', '词'],
   mapPieces: ['tokens', '词元'],
   mapSayLong: [
-    'Row looks at column. {n} tokens, {m} weights of {map}: from afar a pixel is a mean, close up every weight is exact.',
-    '行看列。{map}，{n} 个词元，{m} 个权重：远看时一个像素是均值，近看时每个权重都精确。'],
+    'Row looks at column: {n} tokens, {m} weights in {map}. From afar a pixel is a mean, close up it is one weight.',
+    '行看列：{map}，{n} 个词元，{m} 个权重。远看时一个像素是均值，近看时是一个权重。'],
   mapLabel: ['Map of {map}, {n} rows and columns. Arrow keys move, plus and minus zoom.', '{map}的图，{n} 行 {n} 列。方向键移动，加减键缩放。'],
   mapRows: ['looks', '看'],
   mapCols: ['looked at', '被看'],
@@ -198,7 +199,7 @@ const TEXTS = {
   mapTimes: ['weight × n = {n}', '权重 × n = {n}'],
   mapRow: ['The row, along the text', '这一行，沿全文'],
   mapReceived: ['Weight received by each', '各自得到的权重'],
-  mapExact: ['One cell = one weight, exact.', '一格 = 一个权重，精确。'],
+  mapExact: ['One cell = one weight.', '一格 = 一个权重。'],
   mapPooled: ['One cell = mean of {k} × {k} weights.', '一格 = {k} × {k} 个权重的均值。'],
   mapWaits: ['Finer tiles are on their way.', '更细的图块正在读取。'],
   mapFailed: ['A tile could not be had: {e}', '有图块无法取得：{e}'],
@@ -211,8 +212,8 @@ const TEXTS = {
   'view.steps': ['Steps', '四步'],
   stepsAsk: ['How does {w} come to give {n} to {t}?', '{w} 给 {t} 的 {n} 是怎样算出来的？'],
   stepsSay: [
-    'One row for each token that {w} can read in {map}, from left to right: score, scale, softmax, mix.',
-    '在{map}，{w} 能读到的每个词元占一行，从左到右：打分、缩放、softmax、混合。'],
+    'One row for each token that {w} can read, from left to right: score, scale, softmax, mix.',
+    '{w} 能读到的每个词元占一行，从左到右：打分、缩放、softmax、混合。'],
   stepsTable: ['The four steps of attention, a row a token', '注意力的四步，每个词元一行'],
   stepsTabs: ['Step shown', '显示哪一步'],
   steps1: ['Score', '打分'],
@@ -225,7 +226,7 @@ const TEXTS = {
   steps1What: ['How well does what {w} asks match what each offers?', '{w} 要找的，与每个词元能提供的，有多相配？'],
   steps2What: ['Divide, so that the next step is not all or nothing.', '除一下，下一步才不会非此即彼。'],
   steps3What: ['Turn scores into shares that add up to 1.', '把分数变成加起来等于 1 的份额。'],
-  steps4What: ['Add up what the tokens carry, each by its share.', '按份额把各词元携带的内容加起来。'],
+  steps4What: ['Add up what they carry, by share.', '按份额把各自携带的内容加起来。'],
   stepsQueryOf: ['q of {w}', '{w} 的 q'],
   stepsKeyOf: ['k of {t}', '{t} 的 k'],
   stepsProduct: ['q × k', 'q × k'],
@@ -258,7 +259,7 @@ const TEXTS = {
   savePng: ['Picture (PNG)', '图片（PNG）'],
   saveSvg: ['Picture (SVG)', '图片（SVG）'],
   saveHtml: ['The page as one file (HTML)', '整页存为一个文件（HTML）'],
-  precision: [' Weights in this file are within {n} of the exact ones.', '此文件中的权重与精确值相差不超过 {n}。'],
+  precision: [' This file keeps weights within {n}.', '此文件中的权重误差不超过 {n}。'],
 };
 
 let column = 0;

@@ -1,5 +1,7 @@
 // Where the page's numbers come from when a server has them: `sightline serve` and its /api.
 
+import { Recent } from './recent.js';
+
 /** What went wrong, and of which kind the page shows it: 'offline', 'gone', 'busy', 'long', 'empty' or 'failed'. */
 export class SourceError extends Error {
   constructor(kind, message, retryAfter = 0) {
@@ -20,36 +22,6 @@ async function errorOf(response) {
   const message = body?.error?.message ?? `HTTP ${response.status}`;
   const kind = kindOf(response.status, body?.error?.code ?? '');
   return new SourceError(kind, message, Number(response.headers.get('Retry-After')) || 0);
-}
-
-/** Keeps what was used last, as long as it all weighs no more than `limit`. */
-class Recent {
-  #entries = new Map();
-  #limit;
-  #total = 0;
-
-  constructor(limit) {
-    this.#limit = limit;
-  }
-
-  get(key) {
-    const entry = this.#entries.get(key);
-    if (!entry) return undefined;
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    return entry.value;
-  }
-
-  set(key, value, weight) {
-    if (this.#entries.has(key)) return;
-    this.#entries.set(key, { value, weight });
-    this.#total += weight;
-    for (const [oldest, entry] of this.#entries) {
-      if (this.#total <= this.#limit || oldest === key) break;
-      this.#entries.delete(oldest);
-      this.#total -= entry.weight;
-    }
-  }
 }
 
 const KEPT_BYTES = 64 << 20;

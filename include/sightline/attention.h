@@ -145,6 +145,7 @@ struct Observations {
   float* segment_mass = nullptr;  ///< [B, Hq, Nq, segments]
 
   std::int64_t overview_rows = 0, overview_cols = 0;  ///< bins; edges are floor(a * Nq / rows), floor(b * Nk / cols)
+  std::int64_t overview_step = 0;  ///< above 0: bins of so many rows and keys instead, the last ones what is left
   float* overview =
       nullptr;  ///< [B, Hq, overview_rows, overview_cols] mean over the rows of a bin of the weight in a column bin
 

@@ -244,6 +244,7 @@ typedef struct sightline_attention_args {
   float* entropy_with_sink; /* [B, Hq, Nq] */
   float* mass_sums;         /* [B, Hq, 16, mass_sums_keys] running mass, which the call adds its rows to */
   int64_t mass_sums_keys;   /* room, at least Nk */
+  int64_t overview_step;    /* above 0: bins of so many rows and keys */
 } sightline_attention_args;
 
 /* A block of one head's map. */

@@ -106,7 +106,7 @@ class TileCommit {
     }
   }
 
-  std::int64_t row_bin(std::int64_t row) const { return ((row + 1) * sight_.overview_rows - 1) / head_.rows; }
+  std::int64_t row_bin(std::int64_t row) const { return sight_.row_bins(head_.rows).of(row); }
 
   void add_overview() {
     int lane = tile_.live_begin;
@@ -122,7 +122,7 @@ class TileCommit {
 
   // Rows ascend, so that one bin's sums are enough.
   void close_bin(std::int64_t bin) {
-    const auto count = static_cast<float>(rows_of_bin(sight_, head_.rows, bin));
+    const auto count = static_cast<float>(sight_.row_bins(head_.rows).size(bin));
     for (std::int64_t column = 0; column < sight_.overview_cols; ++column) {
       float* chains = sums_.overview.data() + column * kChains;
       sight_.overview[bin * sight_.overview_cols + column] = sightline::fold_chains(chains) / count;

@@ -8,6 +8,7 @@
 #include "sightline/error.h"
 #include "src/attention/entry.h"
 #include "src/attention/relative_table.h"
+#include "src/observe/bins.h"
 #include "src/observe/top_capacity.h"
 #include "src/tensor/dtype.h"
 #include "src/tensor/packed.h"
@@ -345,6 +346,12 @@ void validate_observations(const Geometry& g, const Observations& see) {
     require(g.packed_queries || (see.overview_rows <= std::max<std::int64_t>(g.queries, 1) &&
                                  see.overview_cols <= std::max<std::int64_t>(g.keys, 1)),
             "overview has more bins than rows or keys");
+    require(see.overview_step >= 0, "overview_step must not be negative");
+    for (const SequencePlan& s : g.sequences) {
+      require(Bins{s.rows, see.overview_rows, see.overview_step}.cover() &&
+                  Bins{s.keys, see.overview_cols, see.overview_step}.cover(),
+              "overview has too few bins of overview_step rows and keys");
+    }
   }
   for (const std::int64_t row : see.rows) {
     require(row >= 0 && row < g.queries, [&] {

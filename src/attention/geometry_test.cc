@@ -205,6 +205,9 @@ TEST(Geometry, RefusesObservationsThatCannotBe) {
       {.segment_of_key = std::span(bad_segments).first(4), .segments = 3, .segment_mass = &out},
       {.overview_rows = 4, .overview_cols = 1, .overview = &out},
       {.overview_rows = 0, .overview_cols = 1, .overview = &out},
+      {.overview_rows = 1, .overview_cols = 1, .overview_step = -1, .overview = &out},
+      {.overview_rows = 1, .overview_cols = 3, .overview_step = 2, .overview = &out},
+      {.overview_rows = 3, .overview_cols = 1, .overview_step = 2, .overview = &out},
       {.rows = bad_row, .row_weights = &out},
   };
   for (std::size_t i = 0; i < faults.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "src/attention/head_problem.h"
+#include "src/observe/bins.h"
 #include "src/observe/segment_parts.h"
 
 namespace sightline {
@@ -55,10 +56,13 @@ struct HeadSight {
   float mass_decay = 1;
 
   std::int64_t overview_rows = 0, overview_cols = 0;  // 0: not asked for
-  const SegmentParts* bin_parts = nullptr;            // the column bins
+  std::int64_t overview_step = 0;
+  const SegmentParts* bin_parts = nullptr;  // the column bins
   float* overview = nullptr;
 
   std::int64_t row_index(const TileRows& tile, int lane) const { return tile.head(lane) * row_stride + tile.row(lane); }
+  /// The overview's bins of the head's rows.
+  Bins row_bins(std::int64_t rows) const { return {rows, overview_rows, overview_step}; }
   bool wants_mass() const { return key_mass != nullptr || mass_sums != nullptr; }
   bool wants_entropy() const { return entropy != nullptr || entropy_with_sink != nullptr; }
   /// Whether values are looked at beyond the mix.

@@ -65,6 +65,7 @@ HeadSight head_sight(const Geometry& g, const MutableTensorView& out, const Obse
   if (see.overview != nullptr) {
     s.overview_rows = see.overview_rows;
     s.overview_cols = see.overview_cols;
+    s.overview_step = see.overview_step;
     s.bin_parts = &partitions.bins[sequence];
     const std::int64_t plane = static_cast<std::int64_t>(sequence) * g.query_heads + head;
     s.overview = see.overview + plane * see.overview_rows * see.overview_cols;
@@ -83,7 +84,8 @@ KeyPartitions::KeyPartitions(const Geometry& g, const Observations& see, std::pm
     : segments(memory),
       bins(memory),
       segment_count(see.segment_mass != nullptr ? see.segments : 0),
-      bin_count(see.overview != nullptr ? see.overview_cols : 0) {
+      bin_count(see.overview != nullptr ? see.overview_cols : 0),
+      bin_step(see.overview_step) {
   const bool shared = static_cast<std::int64_t>(see.segment_of_key.size()) == g.keys && !g.packed_keys;
   if (see.segment_mass != nullptr) segments.reserve(g.sequences.size());
   if (see.overview != nullptr) bins.reserve(g.sequences.size());
@@ -95,7 +97,7 @@ KeyPartitions::KeyPartitions(const Geometry& g, const Observations& see, std::pm
                             std::max<std::int64_t>(0, plan.key_position), memory);
     }
     if (see.overview != nullptr) {
-      const auto bin_of_key = column_bins(plan.keys, see.overview_cols, memory);
+      const auto bin_of_key = column_bins({plan.keys, see.overview_cols, see.overview_step}, memory);
       bins.emplace_back(from_position_0(plan, std::span(bin_of_key).first(plan.key_count)),
                         std::max<std::int64_t>(0, plan.key_position), memory);
     }
@@ -107,7 +109,8 @@ std::pmr::vector<HeadTask> head_tasks(const AttentionProblem& problem, const Pre
                                       std::pmr::memory_resource* memory) {
   const Geometry& g = prepared.geometry;
   if ((see.segment_mass != nullptr && see.segments != prepared.partitions.segment_count) ||
-      (see.overview != nullptr && see.overview_cols != prepared.partitions.bin_count)) {
+      (see.overview != nullptr &&
+       (see.overview_cols != prepared.partitions.bin_count || see.overview_step != prepared.partitions.bin_step))) {
     throw BadArgument("the plan was made for other segments of keys, or another overview");
   }
   std::pmr::vector<HeadTask> tasks(memory);

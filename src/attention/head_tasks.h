@@ -24,7 +24,7 @@ struct HeadTask {
 struct KeyPartitions {
   std::pmr::vector<SegmentParts> segments, bins;
   std::int32_t segment_count = 0;
-  std::int64_t bin_count = 0;
+  std::int64_t bin_count = 0, bin_step = 0;
 
   KeyPartitions(const Geometry& geometry, const Observations& see, std::pmr::memory_resource* memory);
 };

@@ -135,7 +135,9 @@ void Observer::pool() {
 }
 
 double Observer::mean_of_cell(const Extent& part, std::int64_t h, std::int64_t a, std::int64_t c) const {
-  const auto edge = [](std::int64_t bin, std::int64_t count, std::int64_t bins) { return bin * count / bins; };
+  const auto edge = [this](std::int64_t bin, std::int64_t count, std::int64_t bins) {
+    return see_.overview_step > 0 ? std::min(count, bin * see_.overview_step) : bin * count / bins;
+  };
   const std::int64_t begin = edge(a, part.rows, see_.overview_rows), end = edge(a + 1, part.rows, see_.overview_rows);
   double sum = 0;
   for (std::int64_t i = begin; i < end; ++i) {

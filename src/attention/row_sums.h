@@ -29,11 +29,6 @@ inline float power(float base, int exponent) {
   return result;
 }
 
-/// The rows of an overview's bin.
-inline std::int64_t rows_of_bin(const HeadSight& sight, std::int64_t rows, std::int64_t bin) {
-  return (bin + 1) * rows / sight.overview_rows - bin * rows / sight.overview_rows;
-}
-
 /// What the 16 sums of a key come to after the head's last row.
 class MassReader {
  public:

@@ -124,9 +124,10 @@ class StackedCommit {
   void write_overview(int first_lane) const {
     float* overview = sight_.overview + tile_.head(first_lane) * sight_.overview_rows * sight_.overview_cols;
     std::fill_n(overview, sight_.overview_rows * sight_.overview_cols, 0.0f);
+    const Bins bins = sight_.row_bins(head_.rows);
     std::int64_t row = 0;
     for (std::int64_t bin = 0; bin < sight_.overview_rows; ++bin) {
-      const std::int64_t count = rows_of_bin(sight_, head_.rows, bin);
+      const std::int64_t count = bins.size(bin);
       float* cells = overview + bin * sight_.overview_cols;
       for (std::int64_t column = 0; column < work_.bins_seen && count > 0; ++column) {
         cells[column] = mean_of(work_.bin_total.data() + column * tile_.lanes + first_lane, row, count);

@@ -156,6 +156,7 @@ void Arguments::read_masses() {
   see.segment_mass = a.segment_mass;
   see.overview_rows = a.overview_rows;
   see.overview_cols = a.overview_cols;
+  see.overview_step = a.overview_step;
   see.overview = a.overview;
 }
 

@@ -136,6 +136,7 @@ TEST(ArgumentsOfC, CarryObservations) {
   a.entropy_with_sink = values + 1;
   a.mass_sums = values + 2;
   a.mass_sums_keys = 17;
+  a.overview_step = 18;
   a.mass_decay = 0.25f;
   const Arguments read(&a);
   const Observations& see = read.observations();
@@ -144,6 +145,7 @@ TEST(ArgumentsOfC, CarryObservations) {
   EXPECT_EQ(see.entropy_with_sink, values + 1);
   EXPECT_EQ(see.mass_sums, values + 2);
   EXPECT_EQ(see.mass_sums_keys, 17);
+  EXPECT_EQ(see.overview_step, 18);
   EXPECT_EQ(see.mass_decay, 0.25f);
 }
 

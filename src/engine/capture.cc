@@ -1,9 +1,12 @@
 #include "src/engine/capture.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
 #include "sightline/error.h"
+#include "src/engine/summary.h"
 
 namespace sightline::engine {
 namespace {
@@ -63,6 +66,14 @@ void allocate(LayerRecord& record) {
   record.key_mass.resize(static_cast<std::size_t>(record.heads * record.keys));
   record.top_index.resize(rows * static_cast<std::size_t>(record.top));
   record.top_weight.resize(rows * static_cast<std::size_t>(record.top));
+  if (record.kept) record.pyramid = Pyramid(record.heads, record.rows, record.keys);
+}
+
+// The part of a [heads, row width] array that belongs to one head, from 1.
+template <class T>
+std::span<const T> of_head(const std::vector<T>& values, std::int64_t heads, int head) {
+  const std::size_t width = values.size() / static_cast<std::size_t>(heads);
+  return std::span(values).subspan(width * static_cast<std::size_t>(head - 1), width);
 }
 
 Observations observations_of(LayerRecord& record, std::span<const std::int32_t> segment_of_key) {
@@ -82,18 +93,23 @@ Observations observations_of(LayerRecord& record, std::span<const std::int32_t> 
   see.segment_of_key = segment_of_key;
   see.segments = kSegments;
   see.segment_mass = record.segment_mass.data();
+  record.pyramid.ask(see);
   return see;
 }
 
 }  // namespace
 
-StoredProblem::StoredProblem(const AttentionProblem& problem)
-    : q_(copy_elements(problem.q)), k_(copy_elements(problem.k)), v_(copy_elements(problem.v)), problem_(problem) {
+void require_storable(const AttentionProblem& problem) {
   refuse(static_cast<bool>(problem.mask), "an attention mask");
   refuse(static_cast<bool>(problem.bias), "an attention bias");
   refuse(!problem.alibi_slopes.empty(), "ALiBi");
   refuse(!problem.sinks.empty(), "attention sinks");
   refuse(!problem.sequences.empty(), "positions of its own");
+}
+
+StoredProblem::StoredProblem(const AttentionProblem& problem)
+    : q_(copy_elements(problem.q)), k_(copy_elements(problem.k)), v_(copy_elements(problem.v)), problem_(problem) {
+  require_storable(problem);
   problem_.q = dense_copy_view(q_, problem.q);
   problem_.k = dense_copy_view(k_, problem.k);
   problem_.v = dense_copy_view(v_, problem.v);
@@ -111,28 +127,89 @@ AttentionProblem StoredProblem::row(std::int64_t head, std::int64_t row, Sequenc
   return one;
 }
 
+MapObservations LayerRecord::map(int head) const {
+  const auto part = [&](const auto& values) { return of_head(values, heads, head); };
+  MapObservations map;
+  map.rows = rows;
+  map.keys = keys;
+  map.top = top;
+  map.row_max = part(row_max);
+  map.row_sum = part(row_sum);
+  map.lse = part(lse);
+  map.entropy = part(entropy);
+  map.text_entropy = part(text_entropy);
+  map.position = part(position);
+  map.distance = part(distance);
+  map.offset_mass = part(offset_mass);
+  map.segment_mass = part(segment_mass);
+  map.key_mass = part(key_mass);
+  map.top_index = part(top_index);
+  map.top_weight = part(top_weight);
+  return map;
+}
+
+LayerRecord LayerRecord::bare() const {
+  LayerRecord copy;
+  copy.kind = kind;
+  copy.layer = layer;
+  copy.kept = false;
+  copy.heads = heads;
+  copy.rows = rows;
+  copy.keys = keys;
+  copy.top = top;
+  return copy;
+}
+
+std::size_t LayerRecord::bytes() const {
+  std::size_t numbers = top_index.capacity();
+  for (const auto* values : {&row_max, &row_sum, &lse, &entropy, &text_entropy, &position, &distance, &offset_mass,
+                             &segment_mass, &key_mass, &top_weight}) {
+    numbers += values->capacity();
+  }
+  return 4 * numbers + stored.bytes() + pyramid.bytes();
+}
+
 Observations Capture::request(const model::LayerAttention& call) {
+  require_storable(call.problem);
   LayerRecord& record = records_.emplace_back();
   record.kind = call.kind;
   record.layer = call.layer + 1;
-  record.stored = StoredProblem(call.problem);
+  record.kept = options_.keep_layers.empty() || std::ranges::count(options_.keep_layers, record.layer) > 0;
   record.heads = call.problem.q.shape[1];
   record.rows = call.problem.q.shape[2];
   record.keys = call.problem.k.shape[2];
-  record.top = top_;
+  record.top = options_.top;
   allocate(record);
-  return observations_of(record, segment_of_key_);
+  options_.progress->begin_step();
+  return observations_of(record, options_.segments);
 }
 
-void observe_text_entropy(LayerRecord& record, std::span<const std::int32_t> segment_of_key, int threads) {
-  std::vector<std::uint8_t> is_text(segment_of_key.size());
-  for (std::size_t j = 0; j < is_text.size(); ++j) is_text[j] = segment_of_key[j] == kSegmentText;
-  AttentionProblem problem = record.stored.problem();
+void Capture::done(const model::LayerAttention& call) {
+  LayerRecord& record = records_.back();
+  options_.progress->begin_step();
+  observe_text_entropy(call.problem, record);
+  for (int head = 1; head <= record.heads; ++head) {
+    summaries_.push_back(summarise(record.map(head), options_.segments, options_.segments));
+  }
+  if (record.kept) {
+    record.stored = StoredProblem(call.problem);
+  } else {
+    record = record.bare();
+  }
+}
+
+// The same attention with special keys hidden, so that the rest is renormalised by the softmax itself. Taking the
+// special keys' part out of the whole row's entropy instead would cancel all digits where they hold nearly all the
+// weight.
+void Capture::observe_text_entropy(const AttentionProblem& whole, LayerRecord& record) const {
+  std::vector<std::uint8_t> is_text(options_.segments.size());
+  for (std::size_t j = 0; j < is_text.size(); ++j) is_text[j] = options_.segments[j] == kSegmentText;
+  AttentionProblem problem = whole;
   const std::array<std::int64_t, 4> shape = {1, 1, 1, record.keys};
   problem.mask = {is_text.data(), DType::boolean, shape, dense_strides(shape)};
   Observations see;
   see.entropy = record.text_entropy.data();
-  attention(problem, {}, see, {threads});
+  attention(problem, {}, see, {.threads = options_.threads, .progress = options_.progress->hook()});
 }
 
 }  // namespace sightline::engine

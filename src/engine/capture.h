@@ -8,12 +8,17 @@
 
 #include "sightline/attention.h"
 #include "src/engine/look.h"
+#include "src/engine/pass_progress.h"
+#include "src/engine/pyramid.h"
 #include "src/model/transformer.h"
 
 namespace sightline::engine {
 
-/// A layer's attention problem with its own copy of Q, K and V, so that it outlives the pass. Refuses what it would not
-/// carry over (mask, bias, ALiBi, sinks, sequences) with UnsupportedModel.
+/// Refuses a problem that a StoredProblem would not carry over (mask, bias, ALiBi, sinks, sequences) with
+/// UnsupportedModel.
+void require_storable(const AttentionProblem& problem);
+
+/// A layer's attention problem with its own copy of Q, K and V, so that it outlives the pass.
 class StoredProblem {
  public:
   StoredProblem() = default;
@@ -25,16 +30,19 @@ class StoredProblem {
   /// The same for one query head and one row: q [1, 1, 1, D], k and v [1, 1, Nk, .]. `at` must outlive the result; it
   /// tells causality and windows where the row stands.
   AttentionProblem row(std::int64_t head, std::int64_t row, SequenceSpan& at) const;
+  std::size_t bytes() const { return q_.capacity() + k_.capacity() + v_.capacity(); }
 
  private:
   std::vector<std::byte> q_, k_, v_;
   AttentionProblem problem_;  // views of the above
 };
 
-/// One layer as it was observed. Arrays are dense, [heads, rows, ...] as in Observations.
+/// One layer as it was observed. Arrays are dense, [heads, rows, ...] as in Observations. Of a layer that is not kept
+/// the problem and the arrays are empty.
 struct LayerRecord {
   model::AttentionKind kind = model::AttentionKind::self;
   int layer = 1;  // from 1
+  bool kept = true;
   StoredProblem stored;
   std::int64_t heads = 0, rows = 0, keys = 0;
   int top = 0;
@@ -44,29 +52,41 @@ struct LayerRecord {
   std::vector<float> key_mass;                                                          // [heads, keys]
   std::vector<std::int32_t> top_index;                                                  // [heads, rows, top]
   std::vector<float> top_weight;                                                        // [heads, rows, top]
+  Pyramid pyramid;
+
+  MapObservations map(int head) const;  // head from 1
+  LayerRecord bare() const;             // the same, not kept
+  std::size_t bytes() const;
 };
 
-/// Records every layer of a forward pass over one sequence.
+/// How a pass is recorded.
+struct CaptureOptions {
+  std::span<const std::int32_t> segments;  // of each token, as Segment; must outlive the pass
+  std::span<const int> keep_layers;        // from 1; empty: all; must outlive the pass
+  int top = 0;                             // slots a row
+  int threads = 0;
+  PassProgress* progress = nullptr;
+};
+
+/// Records every layer of a forward pass over one sequence: what it observes, its text entropy, and the summaries of
+/// its maps. A layer that is not kept takes memory only while it is at hand.
 class Capture : public model::AttentionObserver {
  public:
-  /// `segment_of_key` [keys], as Segment; must outlive the pass.
-  Capture(std::span<const std::int32_t> segment_of_key, int top) : segment_of_key_(segment_of_key), top_(top) {}
+  explicit Capture(const CaptureOptions& options) : options_(options) {}
 
   Observations request(const model::LayerAttention& call) override;
-  void done(const model::LayerAttention&) override {}
+  void done(const model::LayerAttention& call) override;
 
-  std::vector<LayerRecord> take() { return std::move(records_); }
+  std::vector<LayerRecord> take_layers() { return std::move(records_); }
+  std::vector<MapSummary> take_summaries() { return std::move(summaries_); }  // [layers, heads]
 
  private:
-  std::span<const std::int32_t> segment_of_key_;
-  int top_;
-  std::vector<LayerRecord> records_;
-};
+  void observe_text_entropy(const AttentionProblem& whole, LayerRecord& record) const;
 
-/// Fills `text_entropy`: the same attention with special keys hidden, so that the rest is renormalised by the softmax
-/// itself. Taking the special keys' part out of the whole row's entropy instead would cancel all digits where they hold
-/// nearly all the weight.
-void observe_text_entropy(LayerRecord& record, std::span<const std::int32_t> segment_of_key, int threads);
+  CaptureOptions options_;
+  std::vector<LayerRecord> records_;
+  std::vector<MapSummary> summaries_;
+};
 
 }  // namespace sightline::engine
 

@@ -56,9 +56,11 @@ void fill_keys(const AttentionProblem& problem, const reference::Result& row, Ex
   const std::int64_t keys = problem.k.shape[2];
   const auto width = static_cast<std::size_t>(problem.v.shape[3]);
   for (std::int64_t j = 0; j < keys; ++j) {
-    const std::span<const float> value = row_of(problem.v, j);
+    const std::span<const float> key_vector = row_of(problem.k, j), value = row_of(problem.v, j);
+    result.key_vectors.insert(result.key_vectors.end(), key_vector.begin(), key_vector.end());
+    result.value_vectors.insert(result.value_vectors.end(), value.begin(), value.end());
     ExplainedKey key;
-    key.dot = dot(row_of(problem.q, 0), row_of(problem.k, j));
+    key.dot = dot(row_of(problem.q, 0), key_vector);
     key.score = row.scores[static_cast<std::size_t>(j)];
     key.weight = row.weights[static_cast<std::size_t>(j)];
     key.value_norm = norm(std::vector<double>(value.begin(), value.end()));
@@ -82,7 +84,7 @@ void compare_with_kernel(const AttentionProblem& problem, const reference::Resul
 }
 
 Explanation take_steps(const Look& look, std::int64_t token, const MapId& map, bool scale) {
-  look.require(map);
+  look.require_kept(map);
   const LayerRecord& layer = look.data().layer_of(map);
   if (token < 0 || token >= layer.rows) {
     throw BadArgument(fmt::format("there is no token #{}: the text has {}", token + 1, layer.rows));

@@ -32,6 +32,8 @@ struct Explanation {
   double scale = 0;                   // what the dot products were multiplied by
   std::vector<double> query;          // [D]
   std::vector<ExplainedKey> keys;     // [keys]
+  std::vector<float> key_vectors;     // [keys, D] k
+  std::vector<float> value_vectors;   // [keys, Dv] v
   std::vector<double> contributions;  // [keys, Dv] weight * v
   std::vector<double> output;         // [Dv] their sum: the head's output for this token
   Peak with_scale, without_scale;     // both ways, whichever was explained

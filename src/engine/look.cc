@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::int64_t kGridRows = 32;  // token rows of a tile in grid(): enough to fill the kernel's lanes
 
-// The part of a [heads, row width] array that belongs to one head.
-template <class T>
-std::span<const T> of_head(const std::vector<T>& values, std::int64_t heads, int head) {
-  const std::size_t width = values.size() / static_cast<std::size_t>(heads);
-  return std::span(values).subspan(width * static_cast<std::size_t>(head - 1), width);
-}
-
 Axis items_of_tokens(const std::vector<LookToken>& tokens) {
   Axis items;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -101,6 +94,14 @@ const LayerRecord& Look::Data::layer_of(const MapId& id) const {
   return *std::ranges::find_if(layers, [&](const auto& l) { return l.kind == id.kind && l.layer == id.layer; });
 }
 
+std::size_t Look::Data::bytes() const {
+  std::size_t sum = text.capacity() + segments.capacity() * sizeof(std::int32_t) +
+                    dropped.capacity() * sizeof(DroppedText) + summaries.capacity() * sizeof(MapSummary) +
+                    tokens.capacity() * sizeof(LookToken) + words.capacity() * sizeof(AxisItem);
+  for (const LayerRecord& layer : layers) sum += layer.bytes();
+  return sum;
+}
+
 const ModelFacts& Look::model() const { return data_->model; }
 const std::string& Look::text() const { return data_->text; }
 const std::vector<LookToken>& Look::tokens() const { return data_->tokens; }
@@ -137,32 +138,42 @@ void Look::require(const MapId& id) const {
   }
 }
 
+bool Look::keeps(const MapId& id) const {
+  require(id);
+  return data_->layer_of(id).kept;
+}
+
+std::vector<MapId> Look::kept_maps() const {
+  std::vector<MapId> ids = maps();
+  std::erase_if(ids, [this](const MapId& id) { return !keeps(id); });
+  return ids;
+}
+
+std::vector<int> Look::kept_layers() const {
+  std::vector<int> kept;
+  for (const LayerRecord& layer : data_->layers) {
+    if (layer.kept) kept.push_back(layer.layer);
+  }
+  return kept;
+}
+
+void Look::require_kept(const MapId& id) const {
+  if (keeps(id)) return;
+  std::string kept;
+  for (const int layer : kept_layers()) kept += (kept.empty() ? "" : ", ") + std::to_string(layer);
+  throw BadArgument(fmt::format("layer {} was not kept, only {}: look again and keep it too", id.layer, kept));
+}
+
+std::size_t Look::bytes() const { return data_->bytes(); }
+
 const MapSummary& Look::summary(const MapId& id) const {
   require(id);
   return data_->summaries[static_cast<std::size_t>((id.layer - 1) * heads() + id.head - 1)];
 }
 
 MapObservations Look::observations(const MapId& id) const {
-  require(id);
-  const LayerRecord& layer = data_->layer_of(id);
-  const auto part = [&](const auto& values) { return of_head(values, layer.heads, id.head); };
-  MapObservations map;
-  map.rows = layer.rows;
-  map.keys = layer.keys;
-  map.top = layer.top;
-  map.row_max = part(layer.row_max);
-  map.row_sum = part(layer.row_sum);
-  map.lse = part(layer.lse);
-  map.entropy = part(layer.entropy);
-  map.text_entropy = part(layer.text_entropy);
-  map.position = part(layer.position);
-  map.distance = part(layer.distance);
-  map.offset_mass = part(layer.offset_mass);
-  map.segment_mass = part(layer.segment_mass);
-  map.key_mass = part(layer.key_mass);
-  map.top_index = part(layer.top_index);
-  map.top_weight = part(layer.top_weight);
-  return map;
+  require_kept(id);
+  return data_->layer_of(id).map(id.head);
 }
 
 MapId Look::sharpest(std::span<const MapId> candidates) const {
@@ -174,7 +185,7 @@ MapId Look::sharpest(std::span<const MapId> candidates) const {
 }
 
 std::vector<float> Look::tile(const MapId& id, const TileRange& range, Stage stage) const {
-  require(id);
+  require_kept(id);
   const LayerRecord& layer = data_->layer_of(id);
   TileRange block = range;
   block.head = id.head - 1;

@@ -18,6 +18,10 @@ namespace sightline::engine {
 /// The line that stands beside every picture, table and report of weights.
 inline constexpr std::string_view kCaveat = "Attention weights show where information flowed, not why.";
 
+/// Weights that block() computes for one request, all maps together, where the pyramid does not have them: some 0.2 s.
+inline constexpr std::int64_t kMaxBlockWeights = std::int64_t{1} << 28;
+inline constexpr std::int64_t kMaxBlockStep = std::int64_t{1} << 30;
+
 /// One attention map of the model. Layers and heads count from 1, as in "L4H2".
 struct MapId {
   int layer = 1;
@@ -95,8 +99,22 @@ struct Grid {
   float at(std::int64_t row, std::int64_t col) const { return weights[static_cast<std::size_t>(row * cols + col)]; }
 };
 
+/// Weights of maps between two ranges of tokens, pooled into cells of step x step weights.
+struct BlockRequest {
+  std::vector<MapId> maps;  // a block each, in this order; with `mean` one block, the mean of these maps
+  bool mean = false;
+  std::int64_t row_begin = 0, row_end = 0, key_begin = 0, key_end = 0;  // tokens
+  std::int64_t step = 1;  // a power of two; the last cells of a row and of a column pool what is left
+
+  std::int64_t blocks() const { return mean ? 1 : static_cast<std::int64_t>(maps.size()); }
+  std::int64_t rows() const { return (row_end - row_begin + step - 1) / step; }  // cells
+  std::int64_t cols() const { return (key_end - key_begin + step - 1) / step; }
+};
+
 /// A text seen through a model: what one forward pass observed, and Q, K, V and the row state of every layer, from
-/// which any block of any map follows exactly. Memory is O(n) a layer; no n x n map is kept. Made by Session::look().
+/// which any block of any map follows exactly. Memory is O(n) a layer, and for long texts a pyramid of at most 4096 x
+/// 4096 cells a map; no n x n map is kept. Made by Session::look(). Of layers that LookOptions::keep_layers left out
+/// the summaries alone are kept: whatever else is asked of their maps is refused with BadArgument that says which are.
 /// Safe for concurrent use.
 class Look {
  public:
@@ -116,18 +134,35 @@ class Look {
   std::vector<MapId> maps() const;  // in order of layer, then head
   /// Throws BadArgument that says which layers and heads there are.
   void require(const MapId& id) const;
+  /// The same, and where the layer was not kept, which were.
+  void require_kept(const MapId& id) const;
+
+  /// Layers whose maps can be looked into, ascending: LookOptions::keep_layers, or all.
+  std::vector<int> kept_layers() const;
+  bool keeps(const MapId& id) const;
+  std::vector<MapId> kept_maps() const;
+  std::size_t bytes() const;  // memory that the look holds; look_bytes() says it before the pass
 
   const MapSummary& summary(const MapId& id) const;
   MapObservations observations(const MapId& id) const;
   /// The map with the highest `sharpness`, of equals the first. A head wins by putting much of its weight on text
   /// tokens AND gathering it on few of them; one that leaves 1 % to the text scores at most 0.01, however that 1 %
   /// lies.
-  MapId sharpest() const { return sharpest(maps()); }
+  MapId sharpest() const { return sharpest(kept_maps()); }
   /// The same among `candidates`, which must not be empty.
   MapId sharpest(std::span<const MapId> candidates) const;
 
   /// Block of a map between tokens, as tile() gives it: rows and keys are token ranges.
   std::vector<float> tile(const MapId& id, const TileRange& range, Stage stage) const;
+
+  /// Weights pooled into cells, [blocks, rows, cols] of the request. A cell is the mean of its step x step weights; at
+  /// step 1 these are the bits of tile(). Steps of pyramid_step() or more are folded from what the pass pooled, where
+  /// both ranges begin and end at multiples of pyramid_step(), or at the map's end; all else is computed from tiles of
+  /// a few rows, kMaxBlockWeights weights at most. The two agree to 1e-5 of a cell. Throws BadArgument for an empty or
+  /// unknown range, a step that is no power of two, and a block that is too large.
+  std::vector<float> block(const BlockRequest& request) const;
+  /// Rows and keys of a cell that the pass pooled; 0: the text is short, and every block is computed from tiles.
+  std::int64_t pyramid_step() const;
 
   /// Block of a map between items of axes. Weight TO an item is the sum over its tokens, weight FROM an item the mean
   /// over its tokens, so that a row still sums to 1 over a whole axis. Goes through tiles of a few rows: a map of any

@@ -25,6 +25,7 @@ struct Look::Data {
 
   /// The layer that `id` names, which must exist.
   const LayerRecord& layer_of(const MapId& id) const;
+  std::size_t bytes() const;
 };
 
 }  // namespace sightline::engine

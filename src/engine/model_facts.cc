@@ -49,7 +49,8 @@ ModelFacts describe(const std::filesystem::path& directory, const model::Transfo
   facts.parameters = transformer.parameter_count();
   facts.warnings = transformer.warnings();
   if (tokenizer) {
-    facts.tokenizer = TokenizerFacts{std::string(tokenizer->kind()), tokenizer->vocabulary_size(),
+    const auto special = static_cast<int>(tokenizer->encode("").tokens.size());  // what the template adds to no text
+    facts.tokenizer = TokenizerFacts{std::string(tokenizer->kind()), tokenizer->vocabulary_size(), special,
                                      tokenizer->file_padding(), tokenizer->file_truncation()};
   }
   return facts;

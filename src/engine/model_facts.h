@@ -18,6 +18,7 @@ namespace sightline::engine {
 struct TokenizerFacts {
   std::string kind;  // "WordPiece"
   std::size_t vocabulary = 0;
+  int special_tokens = 0;                      // that its template adds to a text
   std::optional<std::size_t> file_padding;     // fixed length named in the file; never acts by itself
   std::optional<std::size_t> file_truncation;  // maximal length named in the file; never acts by itself
 };

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "src/engine/memory.h"
 #include "src/engine/report_fields.h"
@@ -55,24 +58,6 @@ class Numbers {
 void make_room(ReportJson& object, std::size_t fields) {
   auto& members = object.get_ref<ReportJson::object_t&>();
   members.reserve(members.size() + fields);
-}
-
-ReportJson model_json(const ModelFacts& model) {
-  const model::TransformerConfig& config = model.config;
-  ReportJson json = {{"name", model.name},
-                     {"family", config.family},
-                     {"architecture", config.architecture},
-                     {"layers", config.layers},
-                     {"heads", config.query_heads},
-                     {"kv_heads", config.kv_heads},
-                     {"head_width", config.head_width},
-                     {"width", config.width},
-                     {"vocabulary", config.vocabulary},
-                     {"max_positions", config.max_positions},
-                     {"causal", config.causal},
-                     {"parameters", model.parameters}};
-  if (model.tokenizer) json["tokenizer"] = model.tokenizer->kind;
-  return json;
 }
 
 std::string_view slice(const Look& look, std::size_t begin, std::size_t end) {
@@ -168,15 +153,16 @@ ReportJson grid_json(const Look& look, const ReportOptions& options, bool lists,
 
 ReportJson map_json(const Look& look, const MapId& id, const ReportOptions& options, bool lists, ReportJson& notes) {
   Numbers number;
-  const MapObservations map = look.observations(id);
   ReportJson json = identity_json(id);
-  make_room(json, 8);
+  make_room(json, 9);
   json["row_axis"] = "tokens";
   json["col_axis"] = "tokens";
-  json["rows"] = map.rows;
-  json["cols"] = map.keys;
+  json["rows"] = look.tokens().size();
+  json["cols"] = look.tokens().size();
+  json["kept"] = look.keeps(id);
   json["summary"] = summary_json(look.summary(id), number);
-  if (lists) {
+  if (lists && options.lists && look.keeps(id)) {
+    const MapObservations map = look.observations(id);
     json["row"] = row_json(look, map, options.special, number);
     json["col"] = {{"mass", number.list(map.key_mass)}};
   }
@@ -189,10 +175,22 @@ ReportJson peak_json(const Peak& peak, Numbers& number) {
   return {{"scale", number(peak.scale)}, {"entropy", number(peak.entropy)}, {"max_weight", number(peak.max_weight)}};
 }
 
-ReportJson keys_json(const Explanation& row, Numbers& number) {
+// The keys that are written out: all, or those with the largest weights, ascending.
+std::vector<std::size_t> explained_keys(const Explanation& row, std::size_t limit) {
+  std::vector<std::size_t> keys(row.keys.size());
+  std::iota(keys.begin(), keys.end(), 0);
+  if (limit == 0 || keys.size() <= limit) return keys;
+  const auto weight = [&](std::size_t j) { return std::isnan(row.keys[j].weight) ? -1 : row.keys[j].weight; };
+  std::ranges::stable_sort(keys, std::greater(), weight);
+  keys.resize(limit);
+  std::ranges::sort(keys);
+  return keys;
+}
+
+ReportJson keys_json(const Explanation& row, const std::vector<std::size_t>& keys, Numbers& number) {
   ReportJson json = ReportJson::array();
-  const std::size_t width = row.output.size();
-  for (std::size_t j = 0; j < row.keys.size(); ++j) {
+  const std::size_t width = row.output.size(), key_width = row.query.size();
+  for (const std::size_t j : keys) {
     const ExplainedKey& key = row.keys[j];
     json.push_back({{"token", j},
                     {"dot", number(key.dot)},
@@ -200,20 +198,24 @@ ReportJson keys_json(const Explanation& row, Numbers& number) {
                     {"weight", number(key.weight)},
                     {"value_norm", number(key.value_norm)},
                     {"contribution_norm", number(key.contribution_norm)},
-                    {"contribution", number.list(std::span(row.contributions).subspan(j * width, width))}});
+                    {"contribution", number.list(std::span(row.contributions).subspan(j * width, width))},
+                    {"key", number.list(std::span(row.key_vectors).subspan(j * key_width, key_width))},
+                    {"value", number.list(std::span(row.value_vectors).subspan(j * width, width))}});
   }
   return json;
 }
 
-ReportJson explanation_json(const Explanation& row, ReportJson& notes) {
+ReportJson explanation_json(const Explanation& row, std::size_t key_limit, ReportJson& notes) {
   Numbers number;
+  const std::vector<std::size_t> keys = explained_keys(row, key_limit);
   ReportJson json = identity_json(row.map);
-  make_room(json, 10);
+  make_room(json, 11);
   json["token"] = row.token;
   json["scaled"] = row.scaled;
   json["scale"] = number(row.scale);
   json["query"] = number.list(row.query);
-  json["keys"] = keys_json(row, number);
+  json["keys"] = keys_json(row, keys, number);
+  json["keys_left_out"] = row.keys.size() - keys.size();
   json["output"] = number.list(row.output);
   json["with_scale"] = peak_json(row.with_scale, number);
   json["without_scale"] = peak_json(row.without_scale, number);
@@ -225,13 +227,31 @@ ReportJson explanation_json(const Explanation& row, ReportJson& notes) {
 
 }  // namespace
 
+ReportJson model_json(const ModelFacts& model) {
+  const model::TransformerConfig& config = model.config;
+  ReportJson json = {{"name", model.name},
+                     {"family", config.family},
+                     {"architecture", config.architecture},
+                     {"layers", config.layers},
+                     {"heads", config.query_heads},
+                     {"kv_heads", config.kv_heads},
+                     {"head_width", config.head_width},
+                     {"width", config.width},
+                     {"vocabulary", config.vocabulary},
+                     {"max_positions", config.max_positions},
+                     {"causal", config.causal},
+                     {"parameters", model.parameters}};
+  if (model.tokenizer) json["tokenizer"] = model.tokenizer->kind;
+  return json;
+}
+
 std::string_view kind_name(model::AttentionKind kind) { return kind == model::AttentionKind::self ? "self" : "cross"; }
 
 ReportJson build_report(const Look& look, const ReportOptions& options, std::span<const Explanation> explanations,
                         bool lists) {
   ReportJson notes = ReportJson::array(), maps = ReportJson::array(), rows = ReportJson::array();
   for (const MapId& id : report_maps(look, options)) maps.push_back(map_json(look, id, options, lists, notes));
-  for (const Explanation& row : explanations) rows.push_back(explanation_json(row, notes));
+  for (const Explanation& row : explanations) rows.push_back(explanation_json(row, options.explained_keys, notes));
   ReportJson report = {{"sightline_report", kReportVersion},
                        {"arithmetic_version", kArithmeticVersion},
                        {"caveat", kCaveat},

@@ -25,7 +25,12 @@ struct ReportOptions {
   std::optional<MapId> grid = {};  // the map whose weights are written out item by item; none: no weights
   bool pieces = false;             // that grid between tokens rather than words
   bool special = true;             // false: leave special tokens out of grid and top keys (never renormalised)
+  bool lists = true;               // false: no `row` and `col`, which grow with the text
+  std::size_t explained_keys = 0;  // keys of an explanation at most, those with the largest weights; 0: all
 };
+
+/// The report's `model` object.
+ReportJson model_json(const ModelFacts& model);
 
 /// The whole report: model, text, tokens, words, segments, maps with everything observed, and explanations if there are
 /// any. Layers and heads count from 1, indexes into the report's lists from 0. What is not finite is written as null,
@@ -37,8 +42,8 @@ ReportJson build_report(const Look& look, const ReportOptions& options = {},
 std::string report_text(const ReportJson& report);
 
 /// Writes a safetensors file: the observations as tensors "self.entropy" [maps, rows] and the like, and the report as
-/// JSON text in the metadata entry "sightline_report", without the `row` and `col` lists that the tensors hold. Whole
-/// or not at all. Throws BadFile, BadArgument, OutOfMemory.
+/// JSON text in the metadata entry "sightline_report", without the `row` and `col` lists that the tensors hold; of maps
+/// that were kept. Whole or not at all. Throws BadFile, BadArgument, OutOfMemory.
 void write_report(const std::filesystem::path& path, const Look& look, const ReportOptions& options = {},
                   std::span<const Explanation> explanations = {});
 

@@ -80,8 +80,10 @@ void write_stack(format::SafetensorsWriter& file, const Stack& stack, const Look
 
 void write_file(const std::filesystem::path& path, const Look& look, const ReportOptions& options,
                 std::span<const Explanation> explanations) {
-  const Stack stack = stack_of(look, report_maps(look, options));
-  const ReportJson json = build_report(look, options, explanations, false);
+  ReportOptions written = options;
+  if (options.maps.empty()) written.maps = look.kept_maps();
+  const Stack stack = stack_of(look, report_maps(look, written));
+  const ReportJson json = build_report(look, written, explanations, false);
   format::SafetensorsWriter file(path, {{"sightline_report", report_text(json)}});
   declare(file, stack, look.top());
   ReportGrid shown;

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
+#include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
-#include "src/engine/summary.h"
+#include "src/engine/pass_progress.h"
 #include "src/engine/words.h"
 
 namespace sightline::engine {
@@ -29,6 +31,7 @@ std::vector<std::uint32_t> characters_before(std::string_view text) {
 std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encoding& encoding) {
   const std::vector<std::uint32_t> characters = characters_before(text);
   std::vector<LookToken> tokens;
+  tokens.reserve(encoding.tokens.size());
   for (const tokenizer::Token& token : encoding.tokens) {
     tokens.push_back({token.id, token.piece, token.begin, token.end, characters[token.begin], characters[token.end], 0,
                       token.special});
@@ -70,23 +73,27 @@ int kernel_top(const LookOptions& options, int special) {
   return options.top + special;
 }
 
-void run_model(const model::Transformer& transformer, const tokenizer::Encoding& encoding, int top, Look::Data& data) {
+// Layers that are to be kept: ascending, each once.
+std::vector<int> layers_to_keep(std::vector<int> layers) {
+  std::ranges::sort(layers);
+  layers.erase(std::ranges::unique(layers).begin(), layers.end());
+  return layers;
+}
+
+void run_model(const model::Transformer& transformer, const tokenizer::Encoding& encoding, int top,
+               const LookOptions& options, Look::Data& data) {
   std::vector<std::int32_t> ids, types;
   for (const tokenizer::Token& token : encoding.tokens) {
     ids.push_back(token.id);
     types.push_back(token.type_id);
   }
-  Capture capture(data.segments, top);
+  PassProgress progress(options.progress, 2 * data.model.config.layers);  // attention, and again for text entropy
+  const std::vector<int> keep = layers_to_keep(options.keep_layers);
+  Capture capture({data.segments, keep, top, data.threads, &progress});
   const model::TokenSequence sequence{ids, types};
-  transformer.forward({&sequence, 1}, {.threads = data.threads, .observer = &capture});
-  data.layers = capture.take();
-  for (LayerRecord& layer : data.layers) observe_text_entropy(layer, data.segments, data.threads);
-}
-
-void summarise_maps(Look::Data& data, const Look& look) {
-  for (const MapId& id : look.maps()) {
-    data.summaries.push_back(summarise(look.observations(id), data.segments, data.segments));
-  }
+  transformer.forward({&sequence, 1}, {.threads = data.threads, .observer = &capture, .progress = progress.hook()});
+  data.layers = capture.take_layers();
+  data.summaries = capture.take_summaries();
 }
 
 }  // namespace
@@ -138,11 +145,17 @@ tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const 
   return tokenizer_.encode(text, cut);
 }
 
+std::int64_t Session::token_count(std::string_view text, bool truncate) const {
+  return within_memory(kNoMemoryForText,
+                       [&] { return static_cast<std::int64_t>(encode(text, truncate).tokens.size()); });
+}
+
 Look Session::look(std::string_view text, const LookOptions& options) const {
   return within_memory(kNoMemoryForText, [&] { return look_at(text, options); });
 }
 
 Look Session::look_at(std::string_view text, const LookOptions& options) const {
+  require_layers(facts_, options.keep_layers);
   const tokenizer::Encoding encoding = encode(text, options.truncate);
   const int top = kernel_top(options, special_count(encoding));
 
@@ -156,11 +169,10 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->words = words_of_tokens(text, data->tokens, encoding.cut > 0);
   data->dropped = dropped_text(text, data->tokens, encoding.cut > 0);
   number_words(data->words, data->tokens);
+  data->segments.reserve(data->tokens.size());
   for (const LookToken& token : data->tokens) data->segments.push_back(token.special ? kSegmentSpecial : kSegmentText);
-  run_model(transformer_, encoding, top, *data);
-  Look look(data);
-  summarise_maps(*data, look);
-  return look;
+  run_model(transformer_, encoding, top, options, *data);
+  return Look(data);
 }
 
 }  // namespace sightline::engine

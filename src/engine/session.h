@@ -2,8 +2,10 @@
 #define SIGHTLINE_ENGINE_SESSION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "src/engine/look.h"
 #include "src/engine/model_facts.h"
@@ -26,6 +28,8 @@ struct SessionOptions {
 struct LookOptions {
   bool truncate = false;  // cut a text that is over the model's length instead of refusing it
   int top = 4;            // keys kept a row, 1..64 less the number of special tokens (which are kept on top of it)
+  std::vector<int> keep_layers = {};  // layers, from 1, that can be looked into afterwards; empty: all
+  Progress* progress = nullptr;       // told of the pass as it goes on; false ends it with Cancelled
 };
 
 /// A model and its tokenizer, ready to look at texts. The one way through for command line, server, page and Python:
@@ -40,8 +44,13 @@ class Session {
 
   /// One forward pass that observes every head, and one more of attention alone with special keys hidden (for
   /// `text_entropy`). Throws BadArgument for a text that is empty, that leaves no token, that is not UTF-8 (naming the
-  /// byte), or that is longer than the model's limit without `truncate` (naming limit and length); OutOfMemory.
+  /// byte), or that is longer than the model's limit without `truncate` (naming limit and length), and for a layer in
+  /// `keep_layers` that the model does not have; Cancelled; OutOfMemory.
   Look look(std::string_view text, const LookOptions& options = {}) const;
+
+  /// How many tokens look() would read, special ones counted; throws as it does for texts. With look_bytes() this says
+  /// before the pass what it will take.
+  std::int64_t token_count(std::string_view text, bool truncate = false) const;
 
  private:
   Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts, SessionOptions options);

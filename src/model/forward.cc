@@ -121,7 +121,7 @@ void ForwardPass::attend_sequence(int layer, int sequence) {
   const Observations see = options_.observer != nullptr ? options_.observer->request(call) : Observations{};
   const auto out = heads_of<MutableTensorView>(context_.data() + begin * config_.query_heads * head_width, length,
                                                config_.query_heads, head_width);
-  attention(problem, out, see, {options_.threads});
+  attention(problem, out, see, {.threads = options_.threads, .progress = options_.progress});
   if (options_.observer != nullptr) options_.observer->done(call);
 }
 

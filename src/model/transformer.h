@@ -42,6 +42,7 @@ struct TokenSequence {
 struct ForwardOptions {
   int threads = 0;
   AttentionObserver* observer = nullptr;
+  Progress* progress = nullptr;     // told of the pieces of each attention call; false ends the pass with Cancelled
   bool keep_hidden_states = false;  // embedding output and every layer's output
   bool want_logits = false;         // run the language-model head (BadArgument where the file has none)
 };
@@ -67,7 +68,8 @@ class Transformer {
   std::int64_t parameter_count() const;
   std::vector<std::string> warnings() const;  // left-over tensors and the like, one line each
 
-  /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions).
+  /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions),
+  /// Cancelled.
   ForwardResult forward(std::span<const TokenSequence> batch, const ForwardOptions& options = {}) const;
 
  private:

@@ -27,10 +27,11 @@ void SegmentParts::add(std::int32_t segment, std::uint64_t slots) {
   part->slots |= slots;
 }
 
-std::pmr::vector<std::int32_t> column_bins(std::int64_t keys, std::int64_t bins, std::pmr::memory_resource* memory) {
-  std::pmr::vector<std::int32_t> bin_of_key(static_cast<std::size_t>(keys), memory);
-  const auto edge = [&](std::int64_t bin) { return bin_of_key.begin() + bin * keys / bins; };
-  for (std::int64_t bin = 0; bin < bins; ++bin) std::fill(edge(bin), edge(bin + 1), static_cast<std::int32_t>(bin));
+std::pmr::vector<std::int32_t> column_bins(const Bins& bins, std::pmr::memory_resource* memory) {
+  std::pmr::vector<std::int32_t> bin_of_key(static_cast<std::size_t>(bins.items), memory);
+  for (std::int64_t bin = 0; bin < bins.count; ++bin) {
+    std::fill_n(bin_of_key.begin() + bins.edge(bin), bins.size(bin), static_cast<std::int32_t>(bin));
+  }
   return bin_of_key;
 }
 

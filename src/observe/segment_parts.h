@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "src/observe/bins.h"
 #include "src/observe/tile_block.h"
 
 namespace sightline {
@@ -38,8 +39,8 @@ class SegmentParts {
   std::pmr::vector<std::size_t> begin_;  // [blocks + 1] into parts_
 };
 
-/// Column bin of each of `keys` keys: bin b begins at floor(b * keys / bins).
-std::pmr::vector<std::int32_t> column_bins(std::int64_t keys, std::int64_t bins,
+/// Column bin of each of the bins' keys.
+std::pmr::vector<std::int32_t> column_bins(const Bins& bins,
                                            std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
 }  // namespace sightline

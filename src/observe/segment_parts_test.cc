@@ -36,10 +36,27 @@ TEST(SegmentParts, BlocksWithoutAnySegmentAreEmpty) {
 TEST(ColumnBins, BeginAtFloorOfTheEvenCut) {
   for (std::int64_t keys = 1; keys < 40; ++keys) {
     for (std::int64_t bins = 1; bins <= keys; ++bins) {
-      const auto bin_of_key = column_bins(keys, bins);
+      const auto bin_of_key = column_bins({keys, bins});
       for (std::int64_t b = 0; b < bins; ++b) {
         for (std::int64_t key = b * keys / bins; key < (b + 1) * keys / bins; ++key) {
           ASSERT_EQ(bin_of_key[static_cast<std::size_t>(key)], b) << keys << " keys, " << bins << " bins";
+        }
+      }
+    }
+  }
+}
+
+TEST(ColumnBins, OfAStepHoldThatManyKeysAndTheLastWhatIsLeft) {
+  for (std::int64_t keys = 0; keys < 40; ++keys) {
+    for (std::int64_t step = 1; step < 12; ++step) {
+      const std::int64_t enough = (keys + step - 1) / step;
+      for (const std::int64_t count : {enough, enough + 2}) {
+        const auto bin_of_key = column_bins({keys, count, step});
+        std::int64_t items = 0;
+        for (std::int64_t bin = 0; bin < count; ++bin) items += Bins{keys, count, step}.size(bin);
+        EXPECT_EQ(items, keys);
+        for (std::int64_t key = 0; key < keys; ++key) {
+          ASSERT_EQ(bin_of_key[static_cast<std::size_t>(key)], key / step) << keys << " keys by " << step;
         }
       }
     }

@@ -38,6 +38,14 @@ ObservationRecipe ObservationRecipe::any(const AttentionProblem& problem, std::m
     segment = static_cast<std::int32_t>(between(random, -1, recipe.segments - 1));
   recipe.overview_rows = between(random, 1, std::clamp<std::int64_t>(queries, 1, 9));
   recipe.overview_cols = between(random, 1, std::clamp<std::int64_t>(keys, 1, 9));
+  if (between(random, 0, 2) == 0) {
+    recipe.overview_step = between(random, std::max<std::int64_t>(1, std::max(queries, keys) / 9), 70);
+    const auto bins = [&](std::int64_t items) {
+      return std::max<std::int64_t>(1, (items - 1) / recipe.overview_step + 1);
+    };
+    recipe.overview_rows = bins(queries);
+    recipe.overview_cols = bins(keys);
+  }
   for (std::int64_t n = between(random, 0, 3); n > 0 && queries > 0; --n)
     recipe.rows.push_back(between(random, 0, queries - 1));
   if (between(random, 0, 11) == 0) recipe.measure = Measure::value_weight;
@@ -96,6 +104,7 @@ Observations Observed::request(const ObservationRecipe& recipe) {
   see.segment_mass = segment_mass.data();
   see.overview_rows = recipe.overview_rows;
   see.overview_cols = recipe.overview_cols;
+  see.overview_step = recipe.overview_step;
   see.overview = overview.data();
   see.rows = recipe.rows;
   see.row_weights = row_weights.data();

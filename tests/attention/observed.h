@@ -21,7 +21,7 @@ struct ObservationRecipe {
   std::int64_t mass_row_begin = 0, mass_row_end = INT64_MAX;
   std::vector<std::int32_t> segment_of_key;
   std::int32_t segments = 1;
-  std::int64_t overview_rows = 1, overview_cols = 1;
+  std::int64_t overview_rows = 1, overview_cols = 1, overview_step = 0;
   std::vector<std::int64_t> rows;
 
   /// All observations, sizes drawn at random. Those of running mass, of another measure than the weight, and of sinks

@@ -26,6 +26,7 @@ LAYERS = [
     "src/model",
     "src/engine",
     "src/capi",
+    "serve",
 ]
 # What stands on the library. These do not include one another; tests may include all.
 PROGRAMS = ["cli", "tools", "bench"]

@@ -26,6 +26,7 @@ class MapView {
   #canvas = el('canvas', { tabindex: '0', role: 'application', 'data-key': 'map' });
   #painter = new MapPainter(this.#canvas);
   #overview = el('canvas', { class: 'overview', width: OVERVIEW, height: OVERVIEW, 'aria-hidden': 'true' });
+  #overviewPart = el('section', { class: 'overview-part' });
   #side = el('div', { class: 'map-side' });
   #zooms = el('div', { class: 'zooms' });
   #root;
@@ -45,7 +46,7 @@ class MapView {
     this.#context = context;
     this.#root = el('div', { class: 'map' },
       el('div', { class: 'map-box' }, this.#canvas),
-      el('div', { class: 'map-beside' }, this.#zooms, this.#side));
+      el('div', { class: 'map-beside' }, this.#zooms, this.#side, this.#overviewPart));
     root.replaceChildren(this.#root);
     this.#readout = new MapReadout(this.#side);
     listen(this.#canvas, {
@@ -81,12 +82,8 @@ class MapView {
     this.#store.show(this.#grid, rgbOf(inks.paper));
     this.#readout.setGrid(this.#grid);
     this.#rowShown = '';
-    if (this.#grid.count > COLUMNS_UP_TO || this.#grid.topLevel > 0) this.#context.rail.replaceChildren(this.#railPart());
-    else this.#context.rail.replaceChildren();
-  }
-
-  #railPart() {
-    return el('section', { class: 'only-wide' }, el('h2', {}, t('mapOverview')), this.#overview);
+    this.#overviewPart.hidden = this.#grid.count <= COLUMNS_UP_TO;
+    this.#overviewPart.replaceChildren(el('h2', {}, t('mapOverview')), this.#overview);
   }
 
   #drawTexts() {
@@ -96,7 +93,7 @@ class MapView {
     const finding = byItem
       ? rich('mapSay', { n, map: mapName(), what: t(this.#grid.axis.pieces ? 'mapPieces' : 'mapWords') })
       : rich('mapSayLong', { n, m: countText(count * count), map: mapName() });
-    finding.append(precisionNote(this.#context.source));
+    finding.append(precisionNote(this.#context.source) || (byItem ? t('mapAllExact') : ''));
     lead(t('mapAsk'), finding);
     this.#canvas.setAttribute('aria-label', t('mapLabel', { n, map: mapName() }));
     this.#readout = new MapReadout(this.#side);
@@ -136,7 +133,7 @@ class MapView {
       this.#frame = 0;
       const scene = { grid: this.#grid, camera: this.#camera, store: this.#store, at: this.#at };
       const seen = this.#painter.draw(scene);
-      if (this.#overview.isConnected) this.#painter.drawOverview(this.#overview, scene);
+      if (!this.#overviewPart.hidden) this.#painter.drawOverview(this.#overview, scene);
       this.#say(seen);
       if (seen.missing === 0) this.#settle();
       if (this.#at) this.#showPair();

@@ -53,9 +53,9 @@ export class MapPainter {
     this.#canvas.height = Math.round(height * ratio);
     this.#context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const small = width < 480;
-    const longest = this.#longestLabel(grid, small ? 58 : 120);
-    const left = Math.max(grid.byItem && grid.count * LABELLED < width ? longest + 12 : 0, small ? 44 : 64);
-    const top = Math.max(small ? 52 : 60, Math.min(small ? 64 : 96, longest * 0.75 + 26));
+    const longest = this.#longestLabel(grid, small ? 58 : grid.count > 64 ? 88 : 120);
+    const left = Math.max(longest + 12, small ? 44 : 64);
+    const top = Math.max(small ? 52 : 60, Math.min(small ? 64 : 96, longest * 0.93 + 26));
     const side = Math.max(80, Math.floor(Math.min(width - left - (small ? 14 : 26), height - top - 4)));
     this.box = { left, top, side, width, height, small };
     return this.box;
@@ -195,9 +195,8 @@ export class MapPainter {
     context.font = `11px ${this.#inks.sans}`;
     context.textBaseline = 'middle';
     const each = (start, use) => {
-      for (let item = Math.ceil(start / step) * step; item < Math.min(grid.count, start + camera.span); item += step) {
-        use(countText(item + 1), (item - start) * camera.scale);
-      }
+      const end = Math.min(grid.count, start + camera.span);
+      for (let n = Math.ceil((start + 1) / step) * step; n <= end; n += step) use(countText(n), (n - 0.5 - start) * camera.scale);
     };
     each(camera.y, (text, py) => {
       context.fillStyle = this.#inks.soft;

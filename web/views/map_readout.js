@@ -25,7 +25,7 @@ function chart(row, chosen, label) {
     const height = Math.sqrt(Math.max(0, sum) / most) * 62;
     return svg('rect', { class: i === hot ? 'hot' : 'bar', x: i * width, y: 64 - height, width: Math.max(1, width - (width > 4 ? 2 : 0.3)), height });
   });
-  return svg('svg', { class: 'chart', viewBox: `0 0 ${WIDTH} 65`, role: 'img', 'aria-label': label },
+  return svg('svg', { class: 'chart', viewBox: `0 0 ${WIDTH} 65`, preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
     rects, svg('line', { class: 'base', x1: 0, x2: WIDTH, y1: 64.5, y2: 64.5 }));
 }
 

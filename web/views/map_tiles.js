@@ -78,10 +78,12 @@ export class TileStore {
     const deadline = performance.now() + WORK;
     let late = false;
     for (let level = this.#grid.topLevel; level >= finest; level--) {
-      for (const place of this.#names(camera, level)) {
+      // The top level is wanted whole: it is what shows while finer tiles are on their way, and the overview.
+      const whole = level === this.#grid.topLevel;
+      for (const place of this.#names(whole ? { x: 0, y: 0, span: this.#grid.count } : camera, level)) {
         const tile = this.#tiles.get(place.name);
         if (!tile) {
-          if (level === finest || level === this.#grid.topLevel) wanted.push(place);
+          if (level === finest || whole) wanted.push(place);
           continue;
         }
         if (!tile.canvas && performance.now() < deadline) tile.canvas = this.#coloured(tile, place);
@@ -104,8 +106,7 @@ export class TileStore {
 
   /** The tiles that show the whole map, as far as they are here: [{level, row, col, tile}]. */
   overview() {
-    const level = this.#grid.topLevel;
-    const places = this.#names({ x: 0, y: 0, span: this.#grid.count }, level);
+    const places = this.#names({ x: 0, y: 0, span: this.#grid.count }, this.#grid.topLevel);
     const here = places.map(place => ({ ...place, tile: this.#tiles.get(place.name) })).filter(({ tile }) => tile);
     for (const place of here) place.tile.canvas ??= this.#coloured(place.tile, place);
     return here;

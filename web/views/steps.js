@@ -191,10 +191,9 @@ class StepsView {
 
   #lead({ explanation, steps, chosen }) {
     const word = j => wordElement(this.#axis.label(j));
-    const finding = rich('stepsSay', { w: word(explanation.token), map: this.#context.mapName() });
-    finding.append(precisionNote(this.#context.source));
     this.#context.lead(
-      rich('stepsAsk', { w: word(explanation.token), n: weightText(steps.weights[chosen]), t: word(chosen) }), finding);
+      rich('stepsAsk', { w: word(explanation.token), n: weightText(steps.weights[chosen]), t: word(chosen) }),
+      rich('stepsSay', { w: word(explanation.token) }));
   }
 
   #drawHead({ entropy, gradient }, divisor, isOwn) {
@@ -288,7 +287,7 @@ class StepsView {
       { label: t('stepsProduct'), values: explanation.query.map((q, d) => q * key[d]) },
     ];
     products.replaceChildren(
-      el('h3', {}, rich('stepsProducts', { ...values, t: wordElement(label(chosen)) })),
+      el('h3', {}, rich('stepsProducts', { ...values, t: wordElement(label(chosen)) }), el('small', {}, precisionNote(this.#context.source))),
       barRows(rows, {
         width: sizes.width, rowHeight: sizes.phone ? 34 : innerHeight > 850 ? 32 : 20, labelWidth: sizes.phone ? 0 : 104,
         label: t('stepsProducts', { ...values, t: label(chosen) }),
@@ -326,6 +325,6 @@ export const view = {
   titleKey: 'view.steps',
   mount(root, context) {
     const steps = new StepsView(root, context);
-    return { update: (state, change) => steps.update(state, change), destroy: () => {}, keys: steps.keys, svg: steps.svg };
+    return { update: (state, change) => steps.update(state, change), destroy: () => {}, keys: steps.keys, svg: steps.svg, options: [] };
   },
 };
