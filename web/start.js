@@ -26,8 +26,16 @@ function sharpestStart(look, asked) {
   return { l: asked.l ?? look.report.sharpest.layer, h: asked.h ?? look.report.sharpest.head, w: asked.w ?? Math.max(0, last) };
 }
 
-/** Layer, head and token to begin with; `asked` are those that the URL names, or null. */
-export async function chooseStart(look, weights, asked) {
+/** What is asked for as far as the look has it, else null. */
+function possible(look, { l, h, w }) {
+  const layer = look.layers.includes(l) ? l : null;
+  const head = h === 0 || look.maps.some(map => map.head === h && map.layer === (layer ?? map.layer)) ? h : null;
+  return { l: layer, h: head, w: w != null && w < look.tokens.length ? w : null };
+}
+
+/** Layer, head and token to begin with, where the URL (`wanted`) does not name some that there are. */
+export async function chooseStart(look, weights, wanted) {
+  const asked = possible(look, wanted);
   const n = look.tokens.length;
   const fixed = sharpestStart(look, asked);
   if (!weights.whole || n === 0) return fixed;
