@@ -40,6 +40,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   sightline_test(test_tokenizer sightline_model src/tokenizer)
   sightline_test(test_model sightline_model src/model)
   sightline_test(test_engine sightline_model src/engine)
+  target_link_libraries(test_engine PRIVATE ZLIB::ZLIB)
   sightline_test(test_serve sightline_serve serve)
   sightline_test(test_cli sightline_cli cli)
 

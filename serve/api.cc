@@ -12,6 +12,7 @@
 #include "sightline/version.h"
 #include "src/engine/explain.h"
 #include "src/engine/look_memory.h"
+#include "src/engine/page_file.h"
 
 namespace sightline::serve {
 namespace {
@@ -159,6 +160,22 @@ Tile Api::tile(const Parameters& parameters) {
             fmt::format("{},{},{}", request.blocks(), request.rows(), request.cols())};
   std::memcpy(tile.bytes.data(), weights.data(), tile.bytes.size());
   return tile;
+}
+
+std::string Api::page(const Parameters& parameters) {
+  require_parameters(parameters, {"look*", "html*", "maps"});
+  if (!parse_switch("html", parameter(parameters, "html"))) throw HttpError(400, "bad_request", "html=0 asks for nothing");
+  const auto [id, look] = kept(parameters);
+  engine::PageOptions options;
+  if (parameters.contains("maps")) options.maps = parse_maps(parameter(parameters, "maps"), *look);
+  try {
+    return engine::page_html({look.get(), 1}, options);
+  } catch (const BadArgument&) {
+    throw HttpError(422, "page_too_large",
+                    fmt::format("a page of these maps would be over {} MB: ask for fewer (maps=L4H2), or write it with "
+                                "sightline look --html, where --html-max sets the limit",
+                                options.max_bytes / 1000000));
+  }
 }
 
 void Api::check_text(const LookKey& key) const {

@@ -166,6 +166,12 @@ void Http::add_routes() {
     response.set_content(api_.look(request.body, wanted_by(request)), kJson);
   });
   Get("/api/look", [this](const Request& request, Response& response) {
+    if (request.has_param("html")) {
+      response.set_content(api_.page(request.params), "text/html; charset=utf-8");
+      // Saved, not opened: its own policy, in the file, is not this server's.
+      response.set_header("Content-Disposition", "attachment; filename=\"sightline.html\"");
+      return;
+    }
     response.set_content(api_.look_again(request.params), kJson);
   });
   Get("/api/tile", [this](const Request& request, Response& response) {

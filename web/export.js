@@ -102,12 +102,19 @@ async function pngBlob(picture) {
   }
 }
 
-// The page of a server asks it, with the maps that it keeps; what comes is a file of its own.
+// The server makes it of all maps that it keeps, or, where that would be too large, of those that are shown.
 async function pageBlob(context) {
-  const response = await fetch(`api/look?look=${encodeURIComponent(context.look.id)}&html=1`, { signal: context.signal });
-  if (response.ok) return response.blob();
-  const body = await response.json().catch(() => null);
-  throw new Error(body?.error?.message ?? `HTTP ${response.status}`);
+  const url = `api/look?look=${encodeURIComponent(context.look.id)}&html=1`;
+  const shown = context.chosenMaps().map(({ layer, head }) => `L${layer}H${head}`).join(',');
+  let message = '';
+  for (const maps of ['', `&maps=${shown}`]) {
+    const response = await fetch(url + maps, { signal: context.signal });
+    if (response.ok) return response.blob();
+    const { error } = await response.json().catch(() => ({}));
+    message = error?.message ?? `HTTP ${response.status}`;
+    if (error?.code !== 'page_too_large') break;
+  }
+  throw new Error(message);
 }
 
 function nameOf({ view, l, h }, ending) {

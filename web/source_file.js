@@ -89,18 +89,9 @@ export class FileSource {
         await pause(signal);
       }
     }
-    const block = { count, rows, cols, data: this.#meansOfKeys(sums, cols, to - from, step) };
+    const block = { count, rows, cols, data: await meansOfKeys(sums, cols, to - from, step, signal) };
     this.#blocks.set(name, block, block.data.byteLength);
     return block;
-  }
-
-  #meansOfKeys(sums, cols, keys, step) {
-    const data = new Float32Array(sums.length);
-    for (let c = 0; c < cols; c++) {
-      const width = Math.min(step, keys - c * step);
-      for (let i = c; i < sums.length; i += cols) data[i] = sums[i] / width;
-    }
-    return data;
   }
 
   /** One explanation of the report (docs/report.md), computed here. Where the file has no values, `value`, `contribution`
@@ -124,6 +115,18 @@ export class FileSource {
       without_scale: peakOf(softmax(scoresOf(1)), 1),
     };
   }
+}
+
+// Sums over `step` keys to means; the last cell of a row may have fewer.
+async function meansOfKeys(sums, cols, keys, step, signal) {
+  const data = new Float32Array(sums.length);
+  const last = keys - (cols - 1) * step;
+  for (let row = 0; row < sums.length; row += cols) {
+    for (let i = row; i < row + cols - 1; i++) data[i] = sums[i] / step;
+    data[row + cols - 1] = sums[row + cols - 1] / last;
+    await pause(signal);
+  }
+  return data;
 }
 
 const peakOf = (weights, scale) => ({ scale, entropy: entropy(weights), max_weight: weights.reduce((a, b) => Math.max(a, b), 0) });

@@ -10,7 +10,7 @@
 #include "src/engine/memory.h"
 #include "src/engine/page_layer.h"
 #include "src/engine/page_template.h"
-#include "src/engine/report_fields.h"
+#include "src/engine/report.h"
 
 namespace sightline::engine {
 namespace {
@@ -21,7 +21,11 @@ using HeadsOfLayers = std::map<int, std::vector<int>>;
 HeadsOfLayers heads_of_layers(const std::vector<MapId>& maps) {
   HeadsOfLayers layers;
   for (const MapId& id : maps) layers[id.layer].push_back(id.head);
-  for (auto& [layer, heads] : layers) std::ranges::sort(heads);
+  for (auto& [layer, heads] : layers) {
+    std::ranges::sort(heads);
+    const auto rest = std::ranges::unique(heads);
+    heads.erase(rest.begin(), rest.end());
+  }
   return layers;
 }
 
@@ -45,8 +49,9 @@ class PageWriter {
  public:
   PageWriter(std::span<const Look> looks, const PageOptions& options) : looks_(looks), options_(options) {
     for (const Look& look : looks) {
-      reports_.push_back({look, {options.maps}});
-      layers_.push_back(heads_of_layers(report_maps(look, reports_.back().options)));
+      maps_.push_back(options.maps.empty() ? look.kept_maps() : options.maps);
+      for (const MapId& id : maps_.back()) look.require_kept(id);
+      layers_.push_back(heads_of_layers(maps_.back()));
       all_ += layers_.back().size();
     }
   }
@@ -55,6 +60,7 @@ class PageWriter {
     const std::string_view page = page_template();
     const std::size_t cut = page.find(kPageNumbers);
     fixed_ = page.size();
+    require_small_enough();
     for (std::size_t i = 0; i < looks_.size(); ++i) add_text(i);
     const std::string facts = fmt::format("<script type=\"application/json\" id=\"sightline-page\">{}</script>\n",
                                           embedded({{"sightline_page", kPageVersion},
@@ -67,10 +73,18 @@ class PageWriter {
   }
 
  private:
-  struct Report {
-    const Look& look;
-    ReportOptions options;
-  };
+  // Before anything is deflated: nothing packs into less than half, and base64 adds a third.
+  void require_small_enough() const {
+    double bytes = 0;
+    for (std::size_t i = 0; i < looks_.size(); ++i) {
+      const model::TransformerConfig& config = looks_[i].model().config;
+      const double numbers = static_cast<double>(looks_[i].tokens().size()) * static_cast<double>(config.head_width);
+      const double group = static_cast<double>(config.query_heads) / static_cast<double>(config.kv_heads);
+      bytes += numbers * static_cast<double>(maps_[i].size()) * (1 + 1 / group) * (options_.exact ? 4 : 2);
+    }
+    const double least = bytes / 2 * 4 / 3;
+    if (least > static_cast<double>(options_.max_bytes)) refuse("about ", bytes * 0.85 * 4 / 3);
+  }
 
   void add_text(std::size_t text) {
     const Look& look = looks_[text];
@@ -86,7 +100,10 @@ class PageWriter {
       ++done_;
       check_size();
     }
-    ReportJson report = build_report(look, reports_[text].options, {}, false);
+    ReportOptions options;
+    options.maps = maps_[text];
+    options.lists = false;
+    ReportJson report = build_report(look, options);
     texts_.push_back({{"report", std::move(report)}, {"layers", std::move(layers)}});
   }
 
@@ -96,16 +113,20 @@ class PageWriter {
     if (now <= options_.max_bytes) return;
     const double share = static_cast<double>(done_) / static_cast<double>(all_);
     const double whole = static_cast<double>(fixed_) + static_cast<double>(numbers_.size()) / share;
+    refuse(done_ < all_ ? "about " : "", whole);
+  }
+
+  [[noreturn]] void refuse(std::string_view about, double bytes) const {
     throw BadArgument(fmt::format(
-        "the page would be {} {:.0f} MB and --html-max allows {:g}: choose a layer or a head with --layer and --head, "
+        "the page would be {}{:.0f} MB and --html-max allows {:g}: choose a layer or a head with --layer and --head, "
         "or give --html-max {:.0f}",
-        done_ < all_ ? "about" : "", std::ceil(whole / 1e6), static_cast<double>(options_.max_bytes) / 1e6,
-        std::ceil(whole / 1e6 * (done_ < all_ ? 1.05 : 1))));
+        about, std::ceil(bytes / 1e6), static_cast<double>(options_.max_bytes) / 1e6,
+        std::ceil(bytes / 1e6 * (about.empty() ? 1 : 1.1))));
   }
 
   std::span<const Look> looks_;
   const PageOptions& options_;
-  std::vector<Report> reports_;
+  std::vector<std::vector<MapId>> maps_;  // a text
   std::vector<HeadsOfLayers> layers_;  // a text
   ReportJson texts_ = ReportJson::array();
   std::string numbers_;

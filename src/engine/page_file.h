@@ -16,7 +16,7 @@ inline constexpr int kPageVersion = 1;
 struct PageOptions {
   bool exact = false;                // fp32 throughout; otherwise less where weights stay within kPageWithin
   std::size_t max_bytes = 20000000;  // of the file
-  std::vector<MapId> maps = {};      // which maps the page shows; empty: all
+  std::vector<MapId> maps = {};      // which maps the page shows; empty: all that the looks keep
 };
 
 /// One self-contained HTML file that shows the looks, of one model, without a server: the page itself, a report of each

@@ -58,6 +58,7 @@ export class MapPainter {
     const top = Math.max(small ? 52 : 60, Math.min(small ? 64 : 96, longest * 0.93 + 26));
     const side = Math.max(80, Math.floor(Math.min(width - left - (small ? 14 : 26), height - top - 4)));
     this.box = { left, top, side, width, height, small };
+    Object.assign(this.#canvas.dataset, { left, top, side });  // for who reads the picture by its places
     return this.box;
   }
 
