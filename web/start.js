@@ -20,14 +20,23 @@ function farthest(data, maps, axis, onlyItem) {
   return best;
 }
 
+/** What the URL asks for, without layers and heads that are not kept. */
+function keptOf(look, asked) {
+  const l = look.layers.includes(asked.l) ? asked.l : null;
+  const some = look.maps.some(map => map.head === asked.h && (l == null || map.layer === l));
+  return { ...asked, l, h: asked.h === 0 || some ? asked.h : null };
+}
+
 /** Of a text whose maps are not in memory: the sharpest map, and the last word of the text. */
 function sharpestStart(look, asked) {
   const last = look.tokens.findLastIndex(token => !token.special);
-  return { l: asked.l ?? look.report.sharpest.layer, h: asked.h ?? look.report.sharpest.head, w: asked.w ?? Math.max(0, last) };
+  const { layer, head } = look.sharpest(asked.l);
+  return { l: asked.l ?? layer, h: asked.h ?? head, w: asked.w ?? Math.max(0, last) };
 }
 
-/** Layer, head and token to begin with; `asked` are those that the URL names, or null. */
-export async function chooseStart(look, weights, asked) {
+/** Layer, head and token to begin with; `url` has those that the URL names, or null. */
+export async function chooseStart(look, weights, url) {
+  const asked = keptOf(look, url);
   const n = look.tokens.length;
   const fixed = sharpestStart(look, asked);
   if (!weights.whole || n === 0) return fixed;
