@@ -20,13 +20,6 @@ function farthest(data, maps, axis, onlyItem) {
   return best;
 }
 
-/** What the URL asks for, without layers and heads that are not kept. */
-function keptOf(look, asked) {
-  const l = look.layers.includes(asked.l) ? asked.l : null;
-  const some = look.maps.some(map => map.head === asked.h && (l == null || map.layer === l));
-  return { ...asked, l, h: asked.h === 0 || some ? asked.h : null };
-}
-
 /** Of a text whose maps are not in memory: the sharpest map, and the last word of the text. */
 function sharpestStart(look, asked) {
   const last = look.tokens.findLastIndex(token => !token.special);
@@ -34,9 +27,16 @@ function sharpestStart(look, asked) {
   return { l: asked.l ?? layer, h: asked.h ?? head, w: asked.w ?? Math.max(0, last) };
 }
 
-/** Layer, head and token to begin with; `url` has those that the URL names, or null. */
-export async function chooseStart(look, weights, url) {
-  const asked = keptOf(look, url);
+/** What is asked for as far as the look has it, else null. */
+function possible(look, { l, h, w }) {
+  const layer = look.layers.includes(l) ? l : null;
+  const head = h === 0 || look.maps.some(map => map.head === h && map.layer === (layer ?? map.layer)) ? h : null;
+  return { l: layer, h: head, w: w != null && w < look.tokens.length ? w : null };
+}
+
+/** Layer, head and token to begin with, where the URL (`wanted`) does not name some that there are. */
+export async function chooseStart(look, weights, wanted) {
+  const asked = possible(look, wanted);
   const n = look.tokens.length;
   const fixed = sharpestStart(look, asked);
   if (!weights.whole || n === 0) return fixed;

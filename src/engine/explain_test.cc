@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
@@ -45,6 +47,27 @@ struct ByHand {
   }
 };
 
+// The vectors are those from which dots and contributions follow.
+void expect_vectors(const Look& look, const Explanation& row) {
+  ASSERT_EQ(row.key_vectors.size(), row.keys.size() * 8);
+  ASSERT_EQ(row.value_vectors.size(), row.keys.size() * 8);
+  for (std::size_t j = 0; j < row.keys.size(); ++j) {
+    double dot = 0;
+    for (std::size_t d = 0; d < 8; ++d) {
+      dot += row.query[d] * row.key_vectors[j * 8 + d];
+      EXPECT_DOUBLE_EQ(row.contributions[j * 8 + d], row.keys[j].weight * row.value_vectors[j * 8 + d]);
+    }
+    EXPECT_DOUBLE_EQ(row.keys[j].dot, dot);
+  }
+  const AttentionProblem& problem = look.data().layer_of(row.map).stored.problem();
+  const auto of_head = [&](const TensorView& view) {
+    return std::span(static_cast<const float*>(view.data) + (row.map.head - 1) * std::int64_t(row.key_vectors.size()),
+                     row.key_vectors.size());
+  };
+  EXPECT_TRUE(std::ranges::equal(of_head(problem.k), row.key_vectors));
+  EXPECT_TRUE(std::ranges::equal(of_head(problem.v), row.value_vectors));
+}
+
 void expect_steps(const MapId& id, bool scale) {
   constexpr std::int64_t kToken = 10;  // "it"
   const Look& look = tiny_look();
@@ -56,6 +79,7 @@ void expect_steps(const MapId& id, bool scale) {
   EXPECT_DOUBLE_EQ(row.scale, factor);
   ASSERT_EQ(row.keys.size(), hand.dots.size());
   ASSERT_EQ(row.contributions.size(), row.keys.size() * 8);
+  expect_vectors(look, row);
   double entropy = 0, largest = 0;
   std::vector<double> sum(8);
   for (std::size_t j = 0; j < row.keys.size(); ++j) {

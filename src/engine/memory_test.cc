@@ -3,6 +3,7 @@
 #include "src/engine/memory.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "src/engine/explain.h"
+#include "src/engine/look_memory.h"
 #include "src/engine/report.h"
 #include "src/engine/testing.h"
 
@@ -19,13 +21,24 @@ namespace {
 
 std::atomic<std::int64_t> requests_left = -1;  // before the one that fails; negative: none fails
 std::atomic<std::size_t> least_counted = 0;    // bytes: smaller requests are not counted
+std::atomic<std::size_t> in_use = 0, peak = 0;
+
+void count(std::size_t bytes) {
+  const std::size_t now = in_use += bytes;
+  std::size_t before = peak;
+  while (before < now && !peak.compare_exchange_weak(before, now)) {
+  }
+}
 
 }  // namespace
 
 // Not inlined: GCC would take free() here for a mismatch with new.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (requests_left >= 0 && size >= least_counted && requests_left-- == 0) throw std::bad_alloc();
-  if (void* data = std::malloc(size > 0 ? size : 1)) return data;
+  if (void* data = std::malloc(size > 0 ? size : 1)) {
+    count(malloc_usable_size(data));
+    return data;
+  }
   throw std::bad_alloc();
 }
 // The nothrow form too: a sanitizer's own would not match the delete below.
@@ -36,8 +49,11 @@ std::atomic<std::size_t> least_counted = 0;    // bytes: smaller requests are no
     return nullptr;
   }
 }
-[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data) noexcept {
+  if (data != nullptr) in_use -= malloc_usable_size(data);
+  std::free(data);
+}
+[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { operator delete(data); }
 
 namespace sightline::engine {
 namespace {
@@ -83,6 +99,32 @@ TEST(Memory, RunsOutInOneKindOfError) {
   const std::filesystem::path path = testing::temporary_path("memory.safetensors");
   expect_out_of_memory([&] { write_report(path, look); }, kBeyondJson);
   std::filesystem::remove(path);
+}
+
+// What a look keeps, and what its pass takes beside, are said before: by counting what is allocated.
+TEST(Memory, OfALookIsKnownBeforeThePass) {
+  const std::filesystem::path directory = testing::temporary_path("announced");
+  testing::write_long_model(directory, 5000);
+  const Session session = Session::open(directory, {.threads = 2});
+  for (const int words : {1, 40, 600, 4900}) {
+    std::string text;
+    for (int i = 0; i < words; ++i) text += i % 3 ? "cat " : "sat ";
+    const std::int64_t tokens = session.token_count(text);
+    for (const std::vector<int>& keep : {std::vector<int>{}, std::vector<int>{2}}) {
+      const std::size_t before = in_use;
+      peak = before;
+      const Look look = session.look(text, {.keep_layers = keep});
+      const auto kept = static_cast<double>(in_use - before), taken = static_cast<double>(peak - before);
+      const auto announced = static_cast<double>(look_bytes(session.model(), tokens, keep));
+      const double pass = static_cast<double>(pass_bytes(session.model(), tokens, 2));
+      const auto fixed = 1e4;  // the object itself, the model's facts
+      EXPECT_NEAR(kept, announced, 0.05 * announced + fixed) << tokens << " tokens";
+      EXPECT_NEAR(static_cast<double>(look.bytes()), kept, 0.05 * kept + fixed) << tokens << " tokens";
+      EXPECT_LT(taken, announced + pass + 20 * fixed) << tokens << " tokens";
+      EXPECT_GT(taken, tokens > 4000 ? 0.6 * (announced + pass) : 0) << tokens << " tokens";
+    }
+  }
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Memory, SaysWhatToDo) {

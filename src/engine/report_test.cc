@@ -251,6 +251,54 @@ TEST(Report, WritesNullForWhatIsNotFiniteAndSaysSo) {
   EXPECT_TRUE(report["notes"][0].get<std::string>().starts_with("L1H1: "));
 }
 
+TEST(Report, WithoutListsIsTheSameButForThem) {
+  const Explanation row = explain(tiny_look(), 2, {1, 2}, true);
+  ReportOptions options = everything();
+  options.lists = false;
+  ReportJson expected = full_report();
+  for (ReportJson& map : expected["maps"]) {
+    map.erase("row");
+    map.erase("col");
+  }
+  EXPECT_EQ(build_report(tiny_look(), options, {&row, 1}), expected);
+}
+
+TEST(Report, SaysWhichMapsWereKept) {
+  const Look look = tiny().look(kText, {.keep_layers = {1}});
+  const ReportJson report = build_report(look), full = build_report(tiny().look(kText));
+  ASSERT_EQ(report["maps"].size(), 6u);
+  for (std::size_t m = 0; m < 6; ++m) {
+    const ReportJson& map = report["maps"][m];
+    EXPECT_EQ(map["kept"], m < 3);
+    EXPECT_EQ(map.contains("row"), m < 3);
+    EXPECT_EQ(map.contains("col"), m < 3);
+    EXPECT_EQ(map["summary"], full["maps"][m]["summary"]);
+    EXPECT_EQ(map["rows"], full["maps"][m]["rows"]);
+  }
+  EXPECT_EQ(report["sharpest"]["layer"], 1);
+}
+
+TEST(Report, ListsTheKeysWithTheLargestWeights) {
+  Explanation row = explain(tiny_look(), 2, {1, 2}, true);
+  const std::size_t count = row.keys.size();
+  for (ExplainedKey& key : row.keys) key.weight = 0.01;
+  row.keys[5].weight = 0.5;
+  row.keys[1].weight = 0.3;
+  row.keys[3].weight = std::numeric_limits<double>::quiet_NaN();
+  const auto listed = [&](std::size_t limit) {
+    std::vector<std::size_t> tokens;
+    const ReportJson explanation =
+        build_report(tiny_look(), {.lists = false, .explained_keys = limit}, {&row, 1})["explanations"][0];
+    for (const ReportJson& key : explanation["keys"]) tokens.push_back(key["token"]);
+    EXPECT_EQ(explanation["keys_left_out"], count - tokens.size());
+    return tokens;
+  };
+  EXPECT_EQ(listed(0).size(), count);
+  EXPECT_EQ(listed(count).size(), count);
+  EXPECT_EQ(listed(2), (std::vector<std::size_t>{1, 5}));
+  EXPECT_EQ(listed(3), (std::vector<std::size_t>{0, 1, 5}));  // of equals the lower
+}
+
 class ReportFile : public ::testing::Test {
  protected:
   ~ReportFile() override { std::filesystem::remove(path_); }
@@ -324,6 +372,15 @@ TEST_F(ReportFile, CarriesTheRestOfTheReportAsMetadata) {
     map["grid"].erase("set_aside");
   }
   EXPECT_EQ(ReportJson::parse(file.metadata().at("sightline_report")), expected);
+}
+
+TEST_F(ReportFile, HoldsTheMapsThatWereKept) {
+  write_report(path_, tiny().look(kText, {.keep_layers = {2}}));
+  const auto file = format::SafetensorsFile::open(path_);
+  EXPECT_EQ(integers(file.at("self.layer")), (std::vector<std::int32_t>{2, 2, 2}));
+  const ReportJson report = ReportJson::parse(file.metadata().at("sightline_report"));
+  ASSERT_EQ(report["maps"].size(), 3u);
+  EXPECT_EQ(report["maps"][0]["name"], "L2H1");
 }
 
 TEST_F(ReportFile, PadsTopKeysOfAShortText) {

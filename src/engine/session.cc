@@ -167,6 +167,7 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->cut_tokens = encoding.cut;
   data->top = options.top;
   data->words = words_of_tokens(text, data->tokens, encoding.cut > 0);
+  data->words.shrink_to_fit();
   data->dropped = dropped_text(text, data->tokens, encoding.cut > 0);
   number_words(data->words, data->tokens);
   data->segments.reserve(data->tokens.size());

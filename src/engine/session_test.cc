@@ -2,14 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "sightline/error.h"
+#include "src/engine/explain.h"
+#include "src/engine/report.h"
 #include "src/engine/testing.h"
 
 namespace sightline::engine {
@@ -85,6 +89,97 @@ TEST(Session, RefusesMoreSpecialTokensThanTheKernelCanSetAside) {
   std::filesystem::remove_all(directory);
 }
 
+TEST(Session, CountsTokensWithoutAPass) {
+  EXPECT_EQ(tiny().token_count(testing::kTired), 16);
+  EXPECT_THROW(tiny().token_count(""), BadArgument);
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "cat ";
+  EXPECT_THROW(tiny().token_count(text), BadArgument);
+  EXPECT_EQ(tiny().token_count(text, true), 48);
+}
+
+TEST(Session, KeepsTheLayersThatAreAskedFor) {
+  const Look all = tiny().look(testing::kTired), second = tiny().look(testing::kTired, {.keep_layers = {2, 2}});
+  EXPECT_EQ(all.kept_layers(), (std::vector<int>{1, 2}));
+  EXPECT_EQ(second.kept_layers(), (std::vector<int>{2}));
+  EXPECT_EQ(second.maps(), all.maps());
+  EXPECT_EQ(second.kept_maps(), (std::vector<MapId>{{2, 1}, {2, 2}, {2, 3}}));
+  EXPECT_EQ(second.sharpest(), all.sharpest(second.kept_maps()));
+  for (const MapId& id : all.maps()) {
+    EXPECT_EQ(second.summary(id).entropy, all.summary(id).entropy);
+    EXPECT_EQ(second.summary(id).sharpness, all.summary(id).sharpness);
+  }
+  const Axis words = all.words();
+  for (const MapId& id : second.kept_maps()) {
+    EXPECT_EQ(second.grid(id, words, words).weights, all.grid(id, words, words).weights);
+    EXPECT_TRUE(std::ranges::equal(second.observations(id).top_index, all.observations(id).top_index));
+  }
+  EXPECT_LT(second.bytes(), all.bytes());
+}
+
+TEST(Session, RefusesToLookIntoALayerThatWasNotKept) {
+  const Look look = tiny().look(testing::kTired, {.keep_layers = {2}});
+  const MapId gone{1, 2};
+  BlockRequest block;
+  block.maps = {{2, 1}, gone};
+  block.row_end = block.key_end = 1;
+  const std::vector<std::function<void()>> questions = {
+      [&] { look.observations(gone); },
+      [&] {
+        look.tile(gone, {0, 0, 0, 1, 0, 1}, Stage::raw);
+      },
+      [&] { look.block(block); },
+      [&] { look.grid(gone, look.words(), look.words()); },
+      [&] { look.special_share(gone, look.words()[1]); },
+      [&] { explain(look, 1, gone, true); },
+      [&] { build_report(look, {.grid = gone}); },
+  };
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    try {
+      questions[i]();
+      ADD_FAILURE() << "question " << i << " was answered";
+    } catch (const BadArgument& error) {
+      EXPECT_TRUE(has(error.what(), "layer 1 was not kept, only 2")) << i << ": " << error.what();
+    }
+  }
+  EXPECT_TRUE(has(refusal<BadArgument>("cat", {.keep_layers = {1, 3}}), "no layer 3 to keep"));
+  EXPECT_TRUE(has(refusal<BadArgument>("cat", {.keep_layers = {0}}), "layers 1 to 2"));
+}
+
+// Counts, and says stop at one of the calls.
+class StopAt : public Progress {
+ public:
+  explicit StopAt(int call) : left_(call) {}
+  bool advance(std::int64_t done, std::int64_t total) override {
+    EXPECT_GE(done, last_);
+    EXPECT_LE(done, total);
+    EXPECT_EQ(total, total_ == 0 ? total : total_);
+    last_ = done;
+    total_ = total;
+    ++calls_;
+    return left_-- != 0;
+  }
+  int calls() const { return calls_; }
+  bool finished() const { return last_ == total_; }
+
+ private:
+  int left_, calls_ = 0;
+  std::int64_t last_ = 0, total_ = 0;
+};
+
+TEST(Session, TellsOfItsProgressAndStopsWhereItIsTold) {
+  StopAt never(-1);
+  const Look look = tiny().look(testing::kTired, {.progress = &never});
+  EXPECT_TRUE(never.finished());
+  EXPECT_GE(never.calls(), 4);  // two passes of attention a layer
+  EXPECT_EQ(look.summary({2, 2}).entropy, tiny().look(testing::kTired).summary({2, 2}).entropy);
+  for (int call = 0; call < never.calls(); ++call) {
+    StopAt stop(call);
+    EXPECT_THROW(tiny().look(testing::kTired, {.progress = &stop}), Cancelled) << "call " << call;
+    EXPECT_EQ(stop.calls(), call + 1) << "asked again after it said stop";
+  }
+}
+
 TEST(Session, DescribesTheModel) {
   const ModelFacts& model = tiny().model();
   EXPECT_EQ(model.name, "tiny-bert");
@@ -93,6 +188,7 @@ TEST(Session, DescribesTheModel) {
   EXPECT_EQ(model.config.head_width, 8);
   ASSERT_TRUE(model.tokenizer);
   EXPECT_EQ(model.tokenizer->kind, "WordPiece");
+  EXPECT_EQ(model.tokenizer->special_tokens, 2);
   // Sum of the shapes in the file: embeddings with their norm, 2 layers, pooler.
   const std::int64_t square = 24 * 24 + 24, norm = 2 * 24;
   const std::int64_t layer = 4 * square + (48 * 24 + 48) + (24 * 48 + 24) + 2 * norm;

@@ -175,6 +175,9 @@ TEST(ExecutionPlan, RefusesOtherPartsOfTheKeys) {
   more = parts;
   more.overview_cols = 3;
   EXPECT_THROW(with.run(layer.problem, layer.out_view(), more), BadArgument);
+  more = parts;
+  more.overview_step = 5;
+  EXPECT_THROW(with.run(layer.problem, layer.out_view(), more), BadArgument);
 }
 
 TEST(ExecutionPlan, RunsOnceAtATime) {

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from urllib.parse import urlencode
 
@@ -153,6 +154,14 @@ class PageTest(unittest.TestCase):
         """Two frames: what was asked of memory is painted, and nothing moves any more."""
         self.page.wait_for_timeout(260)  # beams grow for 220 ms
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def until(self, condition, seconds=30):
+        """Waits for a JavaScript expression. (Playwright's own wait evaluates strings in the page, which its policy forbids.)"""
+        deadline = time.monotonic() + seconds
+        while not self.page.evaluate(f"() => !!({condition})"):
+            self.assertLess(time.monotonic(), deadline, f"never came true: {condition}")
+            self.page.wait_for_timeout(20)
+        self.settle()
 
     def press(self, *keys):
         for key in keys:
