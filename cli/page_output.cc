@@ -89,8 +89,8 @@ void save_page_of_lines(const Options& options) {
   require_page_alone(options);
   const std::vector<engine::Look> looks = looks_at_lines(options);
   save_page(options, looks);
-  write_output(fmt::format("{} text{} in {}\n{}\n", looks.size(), looks.size() == 1 ? "" : "s", options.html,
-                           engine::kCaveat));
+  write_output(
+      fmt::format("{} text{} in {}\n{}\n", looks.size(), looks.size() == 1 ? "" : "s", options.html, engine::kCaveat));
 }
 
 }  // namespace sightline::cli

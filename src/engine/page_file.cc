@@ -127,7 +127,7 @@ class PageWriter {
   std::span<const Look> looks_;
   const PageOptions& options_;
   std::vector<std::vector<MapId>> maps_;  // a text
-  std::vector<HeadsOfLayers> layers_;  // a text
+  std::vector<HeadsOfLayers> layers_;     // a text
   ReportJson texts_ = ReportJson::array();
   std::string numbers_;
   float within_ = 0;
