@@ -73,9 +73,11 @@ constexpr const char* kWordsNote =
     "the mean. A word is named by its text (it), its occurrence (the:2) or its\nnumber (#9).\n";
 
 void add_page_options(CLI::App& command, Options& options) {
-  CLI::Option* html = command.add_option("--html", options.html, "Write the page as one file, to look around in offline");
+  CLI::Option* html =
+      command.add_option("--html", options.html, "Write the page as one file, to look around in offline");
   html->type_name("FILE");
-  command.add_flag("--html-exact", options.html_exact, "Keep fp32 in it: weights within 1e-5, twice the size")->needs(html);
+  command.add_flag("--html-exact", options.html_exact, "Keep fp32 in it: weights within 1e-5, twice the size")
+      ->needs(html);
   command.add_option("--html-max", options.html_max, "Its size in MB, at most (default: 20)")
       ->type_name("MB")
       ->check(CLI::Range(1.0, 2000.0).description(""))
@@ -157,7 +159,8 @@ void add_limit_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(1, 1000000).description(""));
   command.add_option("--memory", options.memory, "Memory for looks; more than 2G is taken only if it is given here")
       ->type_name("SIZE");
-  command.add_option("--keep-layers", options.keep_layers, "Layers, as in 1,4,6, whose maps can be shown (default: all)")
+  command
+      .add_option("--keep-layers", options.keep_layers, "Layers, as in 1,4,6, whose maps can be shown (default: all)")
       ->type_name("LIST")
       ->delimiter(',')
       ->allow_extra_args(false);

@@ -71,26 +71,25 @@ void save_page(const Options& options, std::span<const engine::Look> looks) {
   page.exact = options.html_exact;
   page.max_bytes = static_cast<std::size_t>(std::llround(options.html_max * 1e6));
   page.maps = chosen_maps(looks.front(), options);
-  std::size_t size = 0;
+  // Until something is written a signal ends the program at once.
+  const std::string html = engine::page_html(looks, page);
   {
     const WritingScope writing;
-    const std::string html = engine::page_html(looks, page);
-    check_interrupt();
     format::AtomicFile file(options.html);
     file.write(html);
     check_interrupt();
     file.commit();
-    size = html.size();
   }
-  write_note(fmt::format("wrote {}, {:.1f} MB: open it in a browser", options.html, static_cast<double>(size) / 1e6));
+  write_note(
+      fmt::format("wrote {}, {:.1f} MB: open it in a browser", options.html, static_cast<double>(html.size()) / 1e6));
 }
 
 void save_page_of_lines(const Options& options) {
   require_page_alone(options);
   const std::vector<engine::Look> looks = looks_at_lines(options);
   save_page(options, looks);
-  write_output(fmt::format("{} text{} in {}\n{}\n", looks.size(), looks.size() == 1 ? "" : "s", options.html,
-                           engine::kCaveat));
+  write_output(
+      fmt::format("{} text{} in {}\n{}\n", looks.size(), looks.size() == 1 ? "" : "s", options.html, engine::kCaveat));
 }
 
 }  // namespace sightline::cli

@@ -73,10 +73,11 @@ engine::Explanation explain_row(const engine::Look& look, const ExplainSpec& row
   const auto tokens = static_cast<std::int64_t>(look.tokens().size());
   const std::int64_t width = look.model().config.head_width;
   if (tokens * width * 3 > kMaxExplainedNumbers) {
-    throw HttpError(422, "explanation_too_long",
-                    fmt::format("an explanation has a vector of {} numbers for each of {} keys, three times: it is made "
-                                "for texts of at most {} tokens",
-                                width, tokens, kMaxExplainedNumbers / (width * 3)));
+    throw HttpError(
+        422, "explanation_too_long",
+        fmt::format("an explanation has a vector of {} numbers for each of {} keys, three times: it is made "
+                    "for texts of at most {} tokens",
+                    width, tokens, kMaxExplainedNumbers / (width * 3)));
   }
   return engine::explain(look, row.token, row.map, true);
 }
@@ -84,10 +85,11 @@ engine::Explanation explain_row(const engine::Look& look, const ExplainSpec& row
 void require_few_cells(const engine::BlockRequest& request) {
   const std::int64_t per_map = request.rows() * request.cols();
   if (request.blocks() > kMaxCells || per_map > kMaxCells / request.blocks()) {
-    throw HttpError(400, "too_many_cells",
-                    fmt::format("{} x {} x {} cells were asked for and an answer holds {}: ask for fewer maps, a part of "
-                                "the map, or a larger step",
-                                request.blocks(), request.rows(), request.cols(), kMaxCells));
+    throw HttpError(
+        400, "too_many_cells",
+        fmt::format("{} x {} x {} cells were asked for and an answer holds {}: ask for fewer maps, a part of "
+                    "the map, or a larger step",
+                    request.blocks(), request.rows(), request.cols(), kMaxCells));
   }
 }
 
@@ -164,7 +166,8 @@ Tile Api::tile(const Parameters& parameters) {
 
 std::string Api::page(const Parameters& parameters) {
   require_parameters(parameters, {"look*", "html*", "maps"});
-  if (!parse_switch("html", parameter(parameters, "html"))) throw HttpError(400, "bad_request", "html=0 asks for nothing");
+  if (!parse_switch("html", parameter(parameters, "html")))
+    throw HttpError(400, "bad_request", "html=0 asks for nothing");
   const auto [id, look] = kept(parameters);
   engine::PageOptions options;
   if (parameters.contains("maps")) options.maps = parse_maps(parameter(parameters, "maps"), *look);

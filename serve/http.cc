@@ -120,7 +120,8 @@ Reply plain_reply(const Response& response, bool close) {
 void require_json(const Request& request) {
   // Forms of other pages cannot send this type without asking first.
   const std::string type = request.get_header_value("content-type");
-  if (!type.starts_with(kJson)) throw HttpError(415, "not_json", "the body must be JSON: Content-Type: application/json");
+  if (!type.starts_with(kJson))
+    throw HttpError(415, "not_json", "the body must be JSON: Content-Type: application/json");
 }
 
 Wanted wanted_by(const Request& request) {
@@ -150,12 +151,9 @@ std::vector<std::pair<std::string, std::string>> Http::api_routes() {
 }
 
 void Http::add_routes() {
-  Get("/health", [](const Request&, Response& response) {
-    response.set_content("{\"status\":\"ok\"}\n", kJson);
-  });
-  Get("/openapi\\.json", [this](const Request& request, Response& response) {
-    serve_file(openapi_file(), request, response);
-  });
+  Get("/health", [](const Request&, Response& response) { response.set_content("{\"status\":\"ok\"}\n", kJson); });
+  Get("/openapi\\.json",
+      [this](const Request& request, Response& response) { serve_file(openapi_file(), request, response); });
   Get("/api/model", [this](const Request& request, Response& response) {
     require_parameters(request.params, {});
     response.set_content(api_.model(), kJson);
@@ -202,9 +200,8 @@ void Http::add_handlers() {
   httplib::Headers headers;
   for (const auto& [name, value] : security_headers()) headers.emplace(name, value);
   set_default_headers(headers);
-  set_exception_handler([](const Request&, Response& response, const std::exception_ptr& thrown) {
-    answer_exception(response, thrown);
-  });
+  set_exception_handler(
+      [](const Request&, Response& response, const std::exception_ptr& thrown) { answer_exception(response, thrown); });
   set_error_handler(httplib::Server::Handler([this](const Request& request, Response& response) {
     if (!response.body.empty()) return;
     const std::string methods = allowed_methods(request.path);
@@ -288,8 +285,9 @@ Reply Http::answer(const HttpRequest& request, const Gone& gone) {
 }
 
 Reply Http::refusal(int status, const std::string& reason) {
-  static const std::map<int, std::string> codes = {{408, "too_slow"},       {413, "too_large"},   {414, "too_long"},
-                                                   {431, "too_many_headers"}, {503, "busy"}, {501, "not_implemented"}};
+  static const std::map<int, std::string> codes = {{408, "too_slow"}, {413, "too_large"},
+                                                   {414, "too_long"}, {431, "too_many_headers"},
+                                                   {503, "busy"},     {501, "not_implemented"}};
   const auto code = codes.find(status);
   Response response;
   answer_error(response, status, code == codes.end() ? "bad_request" : code->second, reason);
@@ -306,8 +304,8 @@ Listener::Listener(const std::string& host, int port) {
   if (port == 0) bound = (port = bind_to_any_port(host)) > 0;
   if (!bound) {
     const std::string reason = errno != 0 ? std::strerror(errno) : "no such address";
-    throw BadArgument(fmt::format("cannot listen at {}, port {}: {}; choose another with --host or --port", host, port,
-                                  reason));
+    throw BadArgument(
+        fmt::format("cannot listen at {}, port {}: {}; choose another with --host or --port", host, port, reason));
   }
   port_ = port;
   ::listen(svr_sock_, kBacklog);  // cpp-httplib's own is 5

@@ -78,7 +78,7 @@ export async function wholePicture(context, mounted) {
     placed(lead, MARGIN, MARGIN), placed(view, MARGIN, MARGIN + leadHeight + HEAD_GAP),
     caveatLine(inks, width, height - 30, context));
   const faces = await fontFaces(picture);
-  if (faces) picture.prepend(svg('style', {}, faces));
+  picture.prepend(svg('style', {}, `${faces}\n.tabular{font-feature-settings:"tnum","lnum"}`));
   return picture;
 }
 

@@ -160,7 +160,10 @@ export class LayerNumbers {
     return softcap > 0 ? softcap * Math.tanh(score / softcap) : score;
   }
 
-  /** Adds a row's weights of keys [from, to), times `share`, to `out` from `at` on; cells take `step` keys each. */
+  /** Adds a row's weights of keys [from, to), times `share`, to `out` from `at` on; cells take `step` keys each. Dot products
+   * are rounded as the kernel rounds them (docs/attention.md): the row states are of its scores, and where a score is 100, one
+   * of more digits would be 1e-5 away from it in a weight. A product of two fp32 numbers is exact here, so that rounding its
+   * sum with a third is a fused multiply-add. */
   addWeights(index, row, [from, to], { out, at, step, share }) {
     const { q, k, width } = this;
     const state = index * this.facts.rows + row;
@@ -169,11 +172,12 @@ export class LayerNumbers {
     const [first, last] = this.seen(row);
     const keyBase = this.facts.kv_of_heads[index] * this.keys;
     const query = state * width;
+    const scale = Math.fround(this.facts.score.scale);
     for (let j = Math.max(from, first); j < Math.min(to, last); j++) {
       const key = (keyBase + j) * width;
       let dot = 0;
-      for (let d = 0; d < width; d++) dot += q[query + d] * k[key + d];
-      out[at + Math.floor((j - from) / step)] += Math.exp(this.scored(dot) - shift) * factor;
+      for (let d = 0; d < width; d++) dot = Math.fround(q[query + d] * k[key + d] + dot);
+      out[at + Math.floor((j - from) / step)] += Math.exp(Math.fround(this.scored(dot, scale)) - shift) * factor;
     }
   }
 }

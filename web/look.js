@@ -161,6 +161,12 @@ export class Look {
     return this.byName.get(`${layer}.${head}`);
   }
 
+  /** The kept map with the highest sharpness (docs/report.md), of equals the first; of one layer if it is named. */
+  sharpest(layer = null) {
+    const maps = this.maps.filter(map => layer == null || map.layer === layer);
+    return maps.reduce((best, map) => (map.summary.sharpness > best.summary.sharpness ? map : best));
+  }
+
   /** Heads of a layer, from 1; all layers have as many. */
   get heads() {
     return this.model.heads;

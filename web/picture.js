@@ -1,5 +1,6 @@
 // A part of the page as one SVG: what the browser laid out, with colours and fonts as attributes. Text stays text, inline
-// SVG stays what it is, a canvas becomes an image. One way for all views, so that a picture is what was seen.
+// SVG stays what it is, a canvas becomes an image. One way for all views, so that a picture is what was seen. What is
+// marked data-picture="no" is left out: buttons do nothing in a picture.
 import { svg } from './dom.js';
 
 const SHAPE_STYLES = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'opacity'];
@@ -8,6 +9,18 @@ const CLEAR = 'rgba(0, 0, 0, 0)';
 const SIDES = ['top', 'right', 'bottom', 'left'];
 
 const rounded = x => Math.round(x * 100) / 100;
+
+let ruler = null;
+
+/** How far below the upper edge of its line a text's baseline lies. */
+function ascentOf(style) {
+  ruler ??= document.createElement('canvas').getContext('2d');
+  ruler.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  return ruler.measureText('x').fontBoundingBoxAscent;
+}
+
+// Kept for screen readers alone.
+const isUnseen = (style, box) => style.position === 'absolute' && style.overflow === 'hidden' && box.width <= 1;
 
 class Pictor {
   #origin;
@@ -27,6 +40,9 @@ class Pictor {
     const style = getComputedStyle(element);
     if (style.display === 'none' || style.visibility === 'hidden' || Number(style.opacity) === 0) return this.#out;
     const box = element.getBoundingClientRect();
+    if (element.dataset.picture === 'no' || isUnseen(style, box)) return this.#out;
+    if (element.matches('input[type=range]')) return this.#drawSlider(element, style, box);
+    if (element.matches('[role=switch] i')) this.#drawKnob(element, style, box);
     if (element instanceof SVGSVGElement) return this.#drawSvg(element, box);
     if (element instanceof HTMLCanvasElement) return this.#drawCanvas(element, box);
     if (style.clipPath === 'none') this.#drawBox(style, box);
@@ -64,6 +80,21 @@ class Pictor {
     this.#out.append(svg('rect', { ...bar, fill: colour }));
   }
 
+  #drawSlider(input, style, box) {
+    const { x, y, width, height } = this.#place(box);
+    const share = (input.value - input.min) / (input.max - input.min);
+    this.#out.append(
+      svg('rect', { x, y: y + height / 2 - 2, width, height: 4, rx: 2, fill: style.accentColor, opacity: 0.4 }),
+      svg('circle', { cx: rounded(x + height / 2 + share * (width - height)), cy: y + height / 2, r: 7, fill: style.accentColor }));
+    return this.#out;
+  }
+
+  #drawKnob(track, style, box) {
+    const { x, y, width, height } = this.#place(box);
+    const on = track.parentElement.getAttribute('aria-checked') === 'true';
+    this.#out.append(svg('circle', { cx: on ? x + width - height / 2 : x + height / 2, cy: y + height / 2, r: height / 4, fill: style.borderTopColor }));
+  }
+
   #drawCanvas(canvas, box) {
     if (canvas.width > 0 && canvas.height > 0) this.#out.append(svg('image', { ...this.#place(box), href: canvas.toDataURL() }));
     return this.#out;
@@ -83,15 +114,13 @@ class Pictor {
 
   #drawText(node, style) {
     for (const { text, box } of linesOf(node)) {
-      const size = parseFloat(style.fontSize);
       const rtl = style.direction === 'rtl';
       const place = this.#place(box);
       const line = svg('text', {
-        // The middle of the line is the middle of the letters' height, of which the x-height's half is above the baseline.
-        x: rtl ? rounded(place.x + place.width) : place.x, y: rounded(place.y + place.height / 2 + size * 0.34),
+        x: rtl ? rounded(place.x + place.width) : place.x, y: rounded(place.y + ascentOf(style)),
         direction: rtl ? 'rtl' : null, fill: style.color, 'xml:space': 'preserve',
         'text-decoration': style.textDecorationLine === 'none' ? null : style.textDecorationLine,
-        opacity: opacityOf(node.parentElement),
+        opacity: opacityOf(node.parentElement), class: /tnum/.test(style.fontFeatureSettings) ? 'tabular' : null,
       }, text);
       for (const name of TEXT_STYLES.slice(0, -1)) line.setAttribute(name, style.getPropertyValue(name));
       this.#out.append(line);

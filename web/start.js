@@ -23,7 +23,8 @@ function farthest(data, maps, axis, onlyItem) {
 /** Of a text whose maps are not in memory: the sharpest map, and the last word of the text. */
 function sharpestStart(look, asked) {
   const last = look.tokens.findLastIndex(token => !token.special);
-  return { l: asked.l ?? look.report.sharpest.layer, h: asked.h ?? look.report.sharpest.head, w: asked.w ?? Math.max(0, last) };
+  const { layer, head } = look.sharpest(asked.l);
+  return { l: asked.l ?? layer, h: asked.h ?? head, w: asked.w ?? Math.max(0, last) };
 }
 
 /** What is asked for as far as the look has it, else null. */

@@ -59,7 +59,7 @@ class PageWriter {
   std::string html() {
     const std::string_view page = page_template();
     const std::size_t cut = page.find(kPageNumbers);
-    fixed_ = page.size();
+    fixed_ = page.size() - kPageNumbers.size();
     require_small_enough();
     for (std::size_t i = 0; i < looks_.size(); ++i) add_text(i);
     const std::string facts = fmt::format("<script type=\"application/json\" id=\"sightline-page\">{}</script>\n",
@@ -127,7 +127,7 @@ class PageWriter {
   std::span<const Look> looks_;
   const PageOptions& options_;
   std::vector<std::vector<MapId>> maps_;  // a text
-  std::vector<HeadsOfLayers> layers_;  // a text
+  std::vector<HeadsOfLayers> layers_;     // a text
   ReportJson texts_ = ReportJson::array();
   std::string numbers_;
   float within_ = 0;

@@ -20,8 +20,8 @@ struct PageOptions {
 };
 
 /// One self-contained HTML file that shows the looks, of one model, without a server: the page itself, a report of each
-/// text without lists, and Q, K and row states, from which the page computes any weight. V is carried for texts of up to
-/// kPageValueTokens. It makes no request and runs no script but its own. Throws BadArgument for a page that would be
+/// text without lists, and Q, K and row states, from which the page computes any weight. V is carried for texts of up
+/// to kPageValueTokens. It makes no request and runs no script but its own. Throws BadArgument for a page that would be
 /// over `max_bytes`, UnsupportedModel where weights do not follow from Q and K alone, OutOfMemory.
 std::string page_html(std::span<const Look> looks, const PageOptions& options = {});
 

@@ -18,13 +18,14 @@ namespace {
 // Weights that are compared with the exact ones, at most: 2^26 take about a second. Of a longer map every so many rows.
 constexpr std::int64_t kMeasured = std::int64_t{1} << 26;
 
-// Bits of a number in fixed point: the first that weights stay near enough with. 12 or 13 do for most layers; outliers, which
-// widen the steps of a channel, may take all that two bytes hold.
+// Bits of a number in fixed point: the first that weights stay near enough with. 12 or 13 do for most layers; outliers,
+// which widen the steps of a channel, may take all that two bytes hold.
 constexpr int kBits[] = {12, 13, 14, 16};
 constexpr int kMostBits = 16;
 
 void refuse(bool given, const char* what) {
-  if (given) throw UnsupportedModel(fmt::format("a page computes weights from Q and K alone, and this model has {}", what));
+  if (given)
+    throw UnsupportedModel(fmt::format("a page computes weights from Q and K alone, and this model has {}", what));
 }
 
 void require_plain(const AttentionProblem& problem) {
@@ -103,11 +104,11 @@ bool all_finite(std::span<const float> values) {
 
 // What a page keeps of a layer, in fp32.
 struct Arrays {
-  std::vector<float> q, k, v;             // [heads, rows, D], [kv heads, keys, D], [kv heads, keys, Dv] or empty
+  std::vector<float> q, k, v;                // [heads, rows, D], [kv heads, keys, D], [kv heads, keys, Dv] or empty
   std::vector<float> row_max, row_sum, lse;  // [heads, rows]
-  std::vector<std::int64_t> heads;        // from 0
-  std::vector<std::int64_t> kv_heads;     // of the layer, from 0, that these heads read
-  std::vector<std::int64_t> kv_of_heads;  // index into kv_heads, a head
+  std::vector<std::int64_t> heads;           // from 0
+  std::vector<std::int64_t> kv_heads;        // of the layer, from 0, that these heads read
+  std::vector<std::int64_t> kv_of_heads;     // index into kv_heads, a head
 };
 
 Arrays arrays_of(const LayerRecord& layer, const std::vector<int>& heads, bool values) {
@@ -193,8 +194,8 @@ std::vector<std::byte> planes_of(const Arrays& arrays) {
 }
 
 // Replaces the arrays by what fixed point keeps of them and fills `bytes`; false, and nothing changes, where weights
-// would be farther than kPageWithin from the exact ones. A row's state is its log-sum-exp alone, which is precise enough
-// here and half as long.
+// would be farther than kPageWithin from the exact ones. A row's state is its log-sum-exp alone, which is precise
+// enough here and half as long.
 bool fix_layer(const LayerRecord& layer, int threads, int bits, const Arrays& exact, PageLayer& page,
                std::vector<std::byte>& bytes) {
   Arrays arrays = exact;

@@ -5,11 +5,13 @@ import ast
 import base64
 import functools
 import http.server
+import json
 import math
 import pathlib
 import random
 import re
 import struct
+import tempfile
 import threading
 import unittest
 import zlib
@@ -95,8 +97,8 @@ class Modules(unittest.TestCase):
 
 
 class AgainstTheProgram(Modules):
-    def files(self, text, *options, model=TINY, folder=None):
-        folder = pathlib.Path(self.enterContext(__import__("tempfile").TemporaryDirectory()))
+    def files(self, text, *options, model=TINY):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         html, maps = folder / "page.html", folder / "maps.npy"
         run("look", text, "-m", model, "--truncate", "--html", html, *options)
         run("map", text, "-m", model, "--truncate", "--all", "--pieces", "-o", maps)
@@ -133,8 +135,6 @@ class AgainstTheProgram(Modules):
         self.check_model(minilm(), long_text(), 6e6, 13e6)
 
     def test_steps_are_those_of_explain(self):
-        import json
-
         html, _ = self.files(SENTENCE, "--html-exact")
         report = json.loads(run("explain", SENTENCE, "-m", TINY, "--token", "because", "--layer", 2, "--head", 3, "--json"))
         expected = report["explanations"][0]
@@ -189,8 +189,6 @@ class Made:
         return math.exp(self.scores[h][i][j] - self.max[h][i]) / self.sum[h][i] if self.sum[h][i] > 0 else 0
 
     def parts(self, values=True, **facts):
-        import json
-
         flat = lambda xs: [y for x in xs for y in flat(x)] if isinstance(xs, list) else [xs]
         numbers = [flat(self.q), flat(self.k), flat(self.v) if values else [], flat(self.max), flat(self.sum)]
         data = zlib.compress(b"".join(planes(x, ">f") for x in numbers))
@@ -207,7 +205,7 @@ class AgainstArithmetic(Modules):
         maps = ", ".join(f"{{layer: 2, head: {[1, 3, 5, 6][h]}}}" for h in heads)
         _, data = self.weights(made.parts(), f"maps: [{maps}], rows: [0, {made.rows}], keys: [0, {made.keys}]")
         right = [made.weight(h, i, j) for h in heads for i in range(made.rows) for j in range(made.keys)]
-        self.assertLessEqual(max(abs(a - b) for a, b in zip(data, right, strict=True)), 1e-6)
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(data, right, strict=True)), 3e-6)  # fp32 scores
 
     def test_bidirectional_with_grouped_heads(self):
         self.check(Made())
@@ -234,7 +232,7 @@ class AgainstArithmetic(Modules):
                     if mean:
                         right = [(a + b) / 2 for a, b in zip(right[: len(right) // 2], right[len(right) // 2 :])]
                     self.assertEqual(size["count"], 1 if mean else 2)
-                    self.assertLessEqual(max(abs(a - b) for a, b in zip(data, right, strict=True)), 1e-6)
+                    self.assertLessEqual(max(abs(a - b) for a, b in zip(data, right, strict=True)), 3e-6)
 
     def block(self, made, h, rows, keys, step, i, j):
         cells = [made.weight(h, r, k) for r in range(rows[0] + i * step, min(rows[1], rows[0] + (i + 1) * step))

@@ -181,8 +181,7 @@ class Heads {
   }
 
   #lead() {
-    const { sharpest } = this.#context.look.report;
-    const map = this.#context.look.map(sharpest.layer, sharpest.head) ?? this.#context.look.maps[0];
+    const map = this.#context.look.sharpest();
     this.#context.lead(t('askHeads'), rich('sayHeads', {
       n: this.#context.look.maps.length, map: wordElement(t('layerHead', { l: map.layer, h: map.head })),
       h: strong(map.summary.entropy.toFixed(2)), s: strong(percentText(map.summary.special_share)),

@@ -13,6 +13,7 @@ import { TileStore } from './map_tiles.js';
 const SAVED_AFTER = 200;   // ms that the camera rests before the URL has it
 const READ_AFTER = 60;     // ms that the pointer rests before what is not here is asked for
 const FAR = 10;            // cells that an arrow moves with Shift
+const PICTURE_SCALE = 3;   // pixels a px of the map in a saved picture
 const OVERVIEW = 480;      // px of the overview's canvas
 const COLUMNS_UP_TO = 256; // items whose columns are summed: the map is then one tile
 
@@ -28,7 +29,7 @@ class MapView {
   #overview = el('canvas', { class: 'overview', width: OVERVIEW, height: OVERVIEW, 'aria-hidden': 'true' });
   #overviewPart = el('section', { class: 'overview-part' });
   #side = el('div', { class: 'map-side' });
-  #zooms = el('div', { class: 'zooms' });
+  #zooms = el('div', { class: 'zooms', 'data-picture': 'no' });
   #root;
   #readout;
   #at = null;            // [row, col] that is read
@@ -304,7 +305,16 @@ class MapView {
     { key: 'Enter', labelKey: 'mapKeyChoose', always: true, run: () => false },
   ];
 
-  svg = () => pictureOf(this.#root);
+  // For a picture the map is drawn finer than the screen shows it, so that it prints.
+  svg = () => {
+    const scene = { grid: this.#grid, camera: this.#camera, store: this.#store, at: this.#at };
+    this.#painter.layout(this.#grid, PICTURE_SCALE);
+    this.#painter.draw(scene);
+    const picture = pictureOf(this.#root);
+    this.#painter.layout(this.#grid);
+    this.#painter.draw(scene);
+    return picture;
+  };
 
   destroy = () => {
     this.#resized.disconnect();

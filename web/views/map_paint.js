@@ -46,9 +46,8 @@ export class MapPainter {
   }
 
   /** Fits the canvas to its place: margins for labels, and the square that is left. */
-  layout(grid) {
+  layout(grid, ratio = devicePixelRatio || 1) {
     const { clientWidth: width, clientHeight: height } = this.#canvas;
-    const ratio = devicePixelRatio || 1;
     this.#canvas.width = Math.round(width * ratio);
     this.#canvas.height = Math.round(height * ratio);
     this.#context.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -52,18 +52,13 @@ class StepsView {
     this.#parts = null;
     if (look.tokens.length > LONGEST) return this.#showEmpty('stepsLong', { n: countText(look.tokens.length), most: countText(LONGEST) });
     if (h === 0) {
-      const head = this.#sharpestHead(l);
+      const { head } = look.sharpest(l);
       return this.#showEmpty('stepsMean', { l }, [t('stepsOpenHead', { h: head }), () => this.#context.set({ h: head })]);
     }
     const explanation = await source.explain({ look: look.id, layer: l, head: h, token: w }, { signal });
     if (asked !== this.#asked) return false;
     this.#explanation = explanation;
     return explanation ? true : this.#showEmpty('stepsNone', { l });
-  }
-
-  #sharpestHead(layer) {
-    const maps = this.#context.look.maps.filter(map => map.layer === layer);
-    return maps.reduce((best, map) => (map.summary.sharpness > best.summary.sharpness ? map : best)).head;
   }
 
   #showEmpty(key, values, action) {
@@ -289,7 +284,7 @@ class StepsView {
     products.replaceChildren(
       el('h3', {}, rich('stepsProducts', { ...values, t: wordElement(label(chosen)) }), el('small', {}, precisionNote(this.#context.source))),
       barRows(rows, {
-        width: sizes.width, rowHeight: sizes.phone ? 34 : innerHeight > 850 ? 32 : 20, labelWidth: sizes.phone ? 0 : 104,
+        width: sizes.width, rowHeight: sizes.phone ? 34 : innerHeight > 850 ? 32 : innerHeight > 800 ? 20 : 14, labelWidth: sizes.phone ? 0 : 104,
         label: t('stepsProducts', { ...values, t: label(chosen) }),
       }));
   }
