@@ -125,7 +125,7 @@ class StepsView {
     const input = el('input', { type: 'text', class: 'sentence', value: look.text, dir: 'auto', 'aria-label': t('stepsEdit'), 'data-key': 'sentence', spellcheck: 'false' });
     const look_ = () => {
       const text = input.value.trim();
-      if (text && text !== look.text) set({ x: text, i: null, t: null });
+      if (text && text !== look.text) set({ x: text, i: null, c: 0, t: null, z: null, zx: null, zy: null });
     };
     input.addEventListener('keydown', event => {
       if (event.key === 'Enter') look_();
