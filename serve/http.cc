@@ -24,8 +24,8 @@ constexpr char kJson[] = "application/json";
 constexpr int kBacklog = 128;
 // Stands for Accept-Encoding, which cpp-httplib must not see: it would compress every answer, slowly.
 constexpr char kAcceptsGzip[] = "Sightline-Accepts-Gzip";
-// What cpp-httplib or a handler reads. Nothing else reaches it: no ranges, no form data, no encodings of the body.
-constexpr const char* kPassedOn[] = {"host", "if-none-match", "content-type"};
+// What cpp-httplib or a handler reads, besides the type of a body of JSON. Nothing else reaches it: no ranges, no form data, no encodings of the body.
+constexpr const char* kPassedOn[] = {"host", "if-none-match"};
 
 // A request in memory, and room for its answer.
 class MemoryStream : public httplib::Stream {
@@ -75,6 +75,8 @@ std::string plain_text(const HttpRequest& request) {
   for (const char* name : kPassedOn) {
     if (request.has(name)) text += fmt::format("{}: {}\r\n", name, request.header(name));
   }
+  const std::string_view type = request.header("content-type");
+  if (type.starts_with(kJson)) text += fmt::format("Content-Type: {}\r\n", type);
   if (accepts_gzip(request.header("accept-encoding"))) text += fmt::format("{}: 1\r\n", kAcceptsGzip);
   if (is_last(request)) text += "Connection: close\r\n";
   text += fmt::format("Content-Length: {}\r\n\r\n", request.body.size());
@@ -119,9 +121,9 @@ Reply plain_reply(const Response& response, bool close) {
 
 void require_json(const Request& request) {
   // Forms of other pages cannot send this type without asking first.
-  const std::string type = request.get_header_value("content-type");
-  if (!type.starts_with(kJson))
-    throw HttpError(415, "not_json", "the body must be JSON: Content-Type: application/json");
+  if (!request.has_header("Content-Type")) {
+    throw HttpError(415, "not_json", "the body must be JSON: send Content-Type: application/json");
+  }
 }
 
 Wanted wanted_by(const Request& request) {
@@ -205,7 +207,7 @@ void Http::add_handlers() {
   set_error_handler(httplib::Server::Handler([this](const Request& request, Response& response) {
     if (!response.body.empty()) return;
     const std::string methods = allowed_methods(request.path);
-    if (!methods.empty()) {
+    if (!methods.empty() && methods.find(request.method) == std::string::npos) {
       answer_error(response, 405, "method_not_allowed", "this address takes " + methods);
       response.set_header("Allow", methods);
     } else if (response.status == 404) {

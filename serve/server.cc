@@ -82,7 +82,7 @@ Server::~Server() = default;
 
 std::string Server::url() const {
   const bool six = parts_->options.host.find(':') != std::string::npos;
-  const std::string host = fmt::format(six ? "[{}]" : "{}", parts_->options.host);
+  const std::string host = six ? fmt::format("[{}]", parts_->options.host) : parts_->options.host;
   return fmt::format("http://{}:{}/", host, parts_->listener.port());
 }
 
