@@ -314,6 +314,9 @@ export function weightText(weight) {
   return weight >= 1e-6 ? weight.toFixed(-Math.floor(Math.log10(weight)) + 1) : weight.toExponential(1);
 }
 
+/** A distance in tokens. */
+export const distanceText = n => (n < 1000 ? n.toFixed(1) : countText(Math.round(n)));
+
 /** A weight under a word, as wide for all. */
 export const columnText = weight => (Number.isFinite(weight) ? weight.toFixed(3) : '–');
 

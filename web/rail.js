@@ -1,7 +1,7 @@
 // The rail beside the view: text, head, what the head is like, options, and the view's own part.
 import { radioGroup, stepper, toggle } from './controls.js';
 import { el, keepFocus, wordElement } from './dom.js';
-import { listOf, percentText, rich, t } from './i18n.js';
+import { distanceText, listOf, percentText, rich, t } from './i18n.js';
 import { entropy } from './look.js';
 import { Picker } from './picker.js';
 import { TextEditor, TextList } from './rail_text.js';
@@ -107,7 +107,7 @@ export class Rail {
       line(t('onPrevious'), percentText(sum.previous_share)),
       line(t('onSame'), percentText(sum.same_share)),
       line(t('onNext'), percentText(sum.next_share)),
-      line(t('distance'), t('distanceTokens', { n: sum.distance.toFixed(1) })));
+      line(t('distance'), t('distanceTokens', { n: distanceText(sum.distance) })));
     this.#card.replaceChildren(...[
       el('dl', {}, line(rich('entropyOf', { w: word }), t('nats', { n: H.toFixed(2) }), t('likeWords', { k: Math.exp(H).toFixed(1) }))),
       whole].filter(Boolean));

@@ -2,7 +2,7 @@
 import { gazeTable } from '../colour.js';
 import { radioGroup } from '../controls.js';
 import { el, svg, wordElement } from '../dom.js';
-import { percentText, rich, t } from '../i18n.js';
+import { distanceText, percentText, rich, t } from '../i18n.js';
 import { strong } from './text_sentence.js';
 
 const MOST_CELLS = 64;        // a side of a thumbnail
@@ -18,7 +18,7 @@ const NUMBERS = {
   previous: { key: 'onPrevious', text: s => percentText(s.previous_share), share: s => s.previous_share },
   same: { key: 'onSame', text: s => percentText(s.same_share), share: s => s.same_share },
   next: { key: 'onNext', text: s => percentText(s.next_share), share: s => s.next_share },
-  distance: { key: 'distance', text: s => s.distance.toFixed(1), share: (s, n) => s.distance / n },
+  distance: { key: 'distance', text: s => distanceText(s.distance), share: (s, n) => s.distance / n },
 };
 
 /** Thumbnails [{side rows, data}] by map name: of items where all weights are in memory, else pooled over tokens. */
