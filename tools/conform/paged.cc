@@ -33,7 +33,7 @@ Paged::Paged(const AttentionProblem& whole, std::int64_t page_size)
 
 // [pages, heads, slots, width]. All bits set is a NaN in every float type.
 Input Paged::pool_of(const TensorView& tensor) const {
-  const auto [batch, heads, keys, width] = tensor.shape;
+  const std::int64_t batch = tensor.shape[0], heads = tensor.shape[1], keys = tensor.shape[2], width = tensor.shape[3];
   const Shape shape{static_cast<std::int64_t>(table_.size()), heads, page_size_, width};
   const auto size = static_cast<std::int64_t>(dtype_size(tensor.dtype));
   Input pool(tensor.dtype, shape, std::vector<std::uint8_t>(element_count(shape) * size, 0xFF).data());
