@@ -143,7 +143,8 @@ void add_limit_options(CLI::App& command, Options& options) {
       ->check(CLI::Range(1, 1000000).description(""));
   command.add_option("--memory", options.memory, "Memory for looks; more than 2G is taken only if it is given here")
       ->type_name("SIZE");
-  command.add_option("--keep-layers", options.keep_layers, "Layers, as in 1,4,6, whose maps can be shown (default: all)")
+  command
+      .add_option("--keep-layers", options.keep_layers, "Layers, as in 1,4,6, whose maps can be shown (default: all)")
       ->type_name("LIST")
       ->delimiter(',')
       ->allow_extra_args(false);
