@@ -72,6 +72,21 @@ constexpr const char* kWordsNote =
     "Pieces of a word are merged: weight to it is the sum over them, weight from it\n"
     "the mean. A word is named by its text (it), its occurrence (the:2) or its\nnumber (#9).\n";
 
+void add_page_options(CLI::App& command, Options& options) {
+  CLI::Option* html =
+      command.add_option("--html", options.html, "Write the page as one file, to look around in offline");
+  html->type_name("FILE");
+  command.add_flag("--html-exact", options.html_exact, "Keep fp32 in it: weights within 1e-5, twice the size")
+      ->needs(html);
+  command.add_option("--html-max", options.html_max, "Its size in MB, at most (default: 20)")
+      ->type_name("MB")
+      ->check(CLI::Range(1.0, 2000.0).description(""))
+      ->needs(html);
+  command.add_option("--lines", options.lines, "A file with a text a line: all of them go into the page")
+      ->type_name("FILE")
+      ->needs(html);
+}
+
 void add_look(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("look", "See where every word of a text looked");
   add_text_options(command, options);
@@ -80,6 +95,7 @@ void add_look(CLI::App& app, Options& options) {
   add_top_option(command, options, "Keys a row: 3 in a word's view, 4 in reports, 62 at most");
   add_axis_options(command, options);
   add_report_options(command, options);
+  add_page_options(command, options);
   add_model_options(command, options);
   command.footer(
       std::string(kWordsNote) +

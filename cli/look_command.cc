@@ -5,6 +5,7 @@
 #include "cli/display_text.h"
 #include "cli/head_table.h"
 #include "cli/matrix.h"
+#include "cli/page_output.h"
 #include "cli/report_output.h"
 #include "cli/streams.h"
 #include "cli/token_view.h"
@@ -54,12 +55,14 @@ std::string look_text(const Options& options, const engine::Look& look, const en
 }  // namespace
 
 void run_look(const Options& options) {
+  if (!options.lines.empty()) return save_page_of_lines(options);
   const engine::Look look = look_at_text(options, options.top);
   const engine::MapId map = chosen_map(look, options);
   const engine::ReportOptions report = {{}, map, options.pieces, !options.no_special};
   const std::string output =
       options.json ? engine::report_text(engine::build_report(look, report)) : look_text(options, look, map);
   save_report(options, look, report);
+  save_page(options, {&look, 1});
   write_output(output);
 }
 

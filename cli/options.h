@@ -44,6 +44,10 @@ struct Options {
 
   bool json = false;
   std::string output;
+  std::string html;         // write the page as one file here
+  bool html_exact = false;  // with fp32
+  double html_max = 20;     // MB
+  std::string lines;        // a text a line, all of them into that page
   ColourChoice colour = ColourChoice::automatic;
 };
 

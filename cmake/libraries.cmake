@@ -66,11 +66,19 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   find_package(ICU REQUIRED COMPONENTS uc i18n)
   find_package(PNG REQUIRED)
   find_package(Freetype REQUIRED)
+  find_package(ZLIB REQUIRED)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
   sightline_sources(model_sources src/ops src/format src/tokenizer src/model src/engine)
-  sightline_library(sightline_model ${model_sources})
+  # The page as one file: what is in web/, linked into one HTML text.
+  set(page_template ${PROJECT_BINARY_DIR}/page_template.cc)
+  set(link_page ${PROJECT_SOURCE_DIR}/tools/link_page.py)
+  file(GLOB_RECURSE web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*)
+  add_custom_command(OUTPUT ${page_template} COMMAND Python3::Interpreter ${link_page} ${PROJECT_SOURCE_DIR}/web
+    ${page_template} DEPENDS ${link_page} ${web_files} VERBATIM)
+  sightline_library(sightline_model ${model_sources} ${page_template})
   target_link_libraries(sightline_model PUBLIC sightline_options sightline_attention nlohmann_json::nlohmann_json fmt::fmt
-    PRIVATE hwy::hwy ICU::uc ICU::i18n PNG::PNG Freetype::Freetype)
+    PRIVATE hwy::hwy ICU::uc ICU::i18n PNG::PNG Freetype::Freetype ZLIB::ZLIB)
 
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   find_package(Threads REQUIRED)

@@ -12,6 +12,7 @@
 #include "sightline/version.h"
 #include "src/engine/explain.h"
 #include "src/engine/look_memory.h"
+#include "src/engine/page_file.h"
 
 namespace sightline::serve {
 namespace {
@@ -72,10 +73,11 @@ engine::Explanation explain_row(const engine::Look& look, const ExplainSpec& row
   const auto tokens = static_cast<std::int64_t>(look.tokens().size());
   const std::int64_t width = look.model().config.head_width;
   if (tokens * width * 3 > kMaxExplainedNumbers) {
-    throw HttpError(422, "explanation_too_long",
-                    fmt::format("an explanation has a vector of {} numbers for each of {} keys, three times: it is made "
-                                "for texts of at most {} tokens",
-                                width, tokens, kMaxExplainedNumbers / (width * 3)));
+    throw HttpError(
+        422, "explanation_too_long",
+        fmt::format("an explanation has a vector of {} numbers for each of {} keys, three times: it is made "
+                    "for texts of at most {} tokens",
+                    width, tokens, kMaxExplainedNumbers / (width * 3)));
   }
   return engine::explain(look, row.token, row.map, true);
 }
@@ -96,10 +98,11 @@ engine::BlockRequest parse_block(const Parameters& parameters) {
 void require_few_cells(const engine::BlockRequest& request) {
   const std::int64_t per_map = request.rows() * request.cols();
   if (request.blocks() > kMaxCells || per_map > kMaxCells / request.blocks()) {
-    throw HttpError(400, "too_many_cells",
-                    fmt::format("{} x {} x {} cells were asked for and an answer holds {}: ask for fewer maps, a part of "
-                                "the map, or a larger step",
-                                request.blocks(), request.rows(), request.cols(), kMaxCells));
+    throw HttpError(
+        400, "too_many_cells",
+        fmt::format("{} x {} x {} cells were asked for and an answer holds {}: ask for fewer maps, a part of "
+                    "the map, or a larger step",
+                    request.blocks(), request.rows(), request.cols(), kMaxCells));
   }
 }
 
@@ -173,6 +176,23 @@ Tile Api::tile(const Parameters& parameters) {
             fmt::format("{},{},{}", request.blocks(), request.rows(), request.cols())};
   std::memcpy(tile.bytes.data(), weights.data(), tile.bytes.size());
   return tile;
+}
+
+std::string Api::page(const Parameters& parameters) {
+  require_parameters(parameters, {"look*", "html*", "maps"});
+  if (!parse_switch("html", parameter(parameters, "html")))
+    throw HttpError(400, "bad_request", "html=0 asks for nothing");
+  const auto [id, look] = kept(parameters);
+  engine::PageOptions options;
+  if (parameters.contains("maps")) options.maps = parse_maps(parameter(parameters, "maps"), *look);
+  try {
+    return engine::page_html({look.get(), 1}, options);
+  } catch (const BadArgument&) {
+    throw HttpError(422, "page_too_large",
+                    fmt::format("a page of these maps would be over {} MB: ask for fewer (maps=L4H2), or write it with "
+                                "sightline look --html, where --html-max sets the limit",
+                                options.max_bytes / 1000000));
+  }
 }
 
 void Api::check_text(const LookKey& key) const {

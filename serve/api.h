@@ -37,6 +37,8 @@ class Api {
   /// GET: a look that is kept, with explanations or lists if they are asked for.
   std::string look_again(const Parameters& parameters);
   Tile tile(const Parameters& parameters);
+  /// A look that is kept as a page in one file, with all its maps or those of `maps`.
+  std::string page(const Parameters& parameters);
 
   /// Bytes that the body of a POST may have: a text in JSON's longest spelling, and what is around it.
   static std::size_t max_body(const ServeOptions& options) { return 6 * options.max_text + 4096; }

@@ -16,6 +16,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     add_test(NAME symbols.fast COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/fast_symbols_test.py
       $<TARGET_FILE:sightline_attention>)
   endif()
+  add_test(NAME page.link COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/link_page_test.py)
   # The cases that are kept with the sources, and all of them where they are to be had.
   add_test(NAME conform.data COMMAND sightline-conform ${PROJECT_SOURCE_DIR}/tests/data)
   add_test(NAME conform.reference COMMAND sightline-conform --reference --filter attention/ ${PROJECT_SOURCE_DIR}/tests/data)
