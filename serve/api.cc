@@ -56,6 +56,7 @@ std::string to_text(ReportJson report, const std::string& id) {
 ReportJson short_report(const engine::Look& look, std::span<const engine::Explanation> explanations) {
   engine::ReportOptions options;
   options.lists = false;
+  options.explained_keys = static_cast<std::size_t>(kMaxExplainedNumbers / (4 * look.model().config.head_width));
   return engine::build_report(look, options, explanations);
 }
 
@@ -71,15 +72,6 @@ void add_lists(const engine::Look& look, const engine::MapId& map, ReportJson& r
 
 engine::Explanation explain_row(const engine::Look& look, const ExplainSpec& row) {
   look.require_kept(row.map);
-  const auto tokens = static_cast<std::int64_t>(look.tokens().size());
-  const std::int64_t width = look.model().config.head_width;
-  if (tokens * width * 3 > kMaxExplainedNumbers) {
-    throw HttpError(
-        422, "explanation_too_long",
-        fmt::format("an explanation has a vector of {} numbers for each of {} keys, three times: it is made "
-                    "for texts of at most {} tokens",
-                    width, tokens, kMaxExplainedNumbers / (width * 3)));
-  }
   return engine::explain(look, row.token, row.map, true);
 }
 
