@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the server: what a look at a sentence of 12 words takes from request to report, and tiles of it.
 
-    bench/serve.py [-m MODEL] [--program build/sightline] [--repeats 200]
+    bench/serve.py [-m MODEL] [--program build/sightline] [--repeats 200] [--threads N]
 
 Each look is of another sentence, so that the model runs; the time is that of a client on the same machine.
 """
@@ -27,6 +27,7 @@ def arguments():
     parser.add_argument("-m", "--model", default=CACHE / "sightline" / "all-MiniLM-L6-v2")
     parser.add_argument("--program", default=ROOT / "build" / "sightline")
     parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--threads", help="as serve's (default: one a processor)")
     return parser.parse_args()
 
 
@@ -44,7 +45,11 @@ def ask(client, method, path, body=None):
 
 def say(what, times):
     ordered = sorted(times)
-    print(f"{what}: median {statistics.median(ordered):.1f} ms, 95 % within {ordered[int(0.95 * len(ordered))]:.1f} ms")
+
+    def part(share):
+        return ordered[int(share * len(ordered))]
+
+    print(f"{what}: median {statistics.median(ordered):.1f} ms; 5 % within {part(0.05):.1f}, 95 % within {part(0.95):.1f}")
 
 
 def measure(client, repeats):
@@ -65,6 +70,7 @@ def measure(client, repeats):
 def main():
     options = arguments()
     command = [str(options.program), "serve", "-m", str(options.model)]
+    command += ["--threads", options.threads] if options.threads else []
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         address = server.stdout.readline().split()[-1].removeprefix("http://").rstrip("/")

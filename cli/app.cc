@@ -157,10 +157,9 @@ void add_limit_options(CLI::App& command, Options& options) {
   command.add_option("--max-seconds", options.max_seconds, "Longest look (default: 300)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000).description(""));
-  command.add_option("--memory", options.memory, "Memory for looks; more than 2G is taken only if it is given here")
+  command.add_option("--memory", options.memory, "Memory for looks (default: 2G; more must be given)")
       ->type_name("SIZE");
-  command
-      .add_option("--keep-layers", options.keep_layers, "Layers, as in 1,4,6, whose maps can be shown (default: all)")
+  command.add_option("--keep-layers", options.keep_layers, "Layers kept for maps, as 1,4,6 (default: all)")
       ->type_name("LIST")
       ->delimiter(',')
       ->allow_extra_args(false);

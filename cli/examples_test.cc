@@ -71,7 +71,9 @@ TEST_P(Examples, RunOnTheTinyModel) {
   EXPECT_FALSE(outcome.output.empty());
 }
 
-TEST_P(Examples, HelpFitsEightyColumns) {
+class Helps : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Helps, FitEightyColumns) {
   std::istringstream help(run_program(in_english({GetParam(), "--help"})).output);
   for (std::string line; std::getline(help, line);) {
     const bool example = line.find("./sightline") != std::string::npos;
@@ -90,6 +92,8 @@ TEST_P(Examples, RunAsTheyStand) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Examples, ::testing::Values("look", "explain", "map", "info"));
+// The example of serve runs until it is asked to end: tests/serve has it.
+INSTANTIATE_TEST_SUITE_P(Commands, Helps, ::testing::Values("look", "explain", "map", "info", "serve"));
 
 // A command of the README and what it says comes out.
 struct Shown {

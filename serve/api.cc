@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "serve/http_error.h"
 #include "serve/size_text.h"
@@ -55,6 +56,7 @@ std::string to_text(ReportJson report, const std::string& id) {
 ReportJson short_report(const engine::Look& look, std::span<const engine::Explanation> explanations) {
   engine::ReportOptions options;
   options.lists = false;
+  options.explained_keys = static_cast<std::size_t>(kMaxExplainedNumbers / (4 * look.model().config.head_width));
   return engine::build_report(look, options, explanations);
 }
 
@@ -70,15 +72,6 @@ void add_lists(const engine::Look& look, const engine::MapId& map, ReportJson& r
 
 engine::Explanation explain_row(const engine::Look& look, const ExplainSpec& row) {
   look.require_kept(row.map);
-  const auto tokens = static_cast<std::int64_t>(look.tokens().size());
-  const std::int64_t width = look.model().config.head_width;
-  if (tokens * width * 3 > kMaxExplainedNumbers) {
-    throw HttpError(
-        422, "explanation_too_long",
-        fmt::format("an explanation has a vector of {} numbers for each of {} keys, three times: it is made "
-                    "for texts of at most {} tokens",
-                    width, tokens, kMaxExplainedNumbers / (width * 3)));
-  }
   return engine::explain(look, row.token, row.map, true);
 }
 
@@ -182,9 +175,12 @@ std::string Api::page(const Parameters& parameters) {
   require_parameters(parameters, {"look*", "html*", "maps"});
   if (!parse_switch("html", parameter(parameters, "html")))
     throw HttpError(400, "bad_request", "html=0 asks for nothing");
+  const bool chosen = parameters.contains("maps");
+  std::vector<engine::MapId> maps;
+  if (chosen) maps = parse_maps(parameter(parameters, "maps"));
   const auto [id, look] = kept(parameters);
   engine::PageOptions options;
-  if (parameters.contains("maps")) options.maps = parse_maps(parameter(parameters, "maps"), *look);
+  if (chosen) options.maps = expand_maps(maps, *look);
   try {
     return engine::page_html({look.get(), 1}, options);
   } catch (const BadArgument&) {

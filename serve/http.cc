@@ -189,7 +189,7 @@ void Http::add_page() {
     const auto serve = [this, &file](const Request& request, Response& response) {
       serve_file(file, request, response);
     };
-    page_paths_.push_back("/" + std::string(file.path));
+    page_paths_.push_back(fmt::format("/{}", file.path));
     Get(escaped(page_paths_.back()), serve);
     if (file.path == "index.html") {
       page_paths_.emplace_back("/");

@@ -23,7 +23,7 @@ struct ServeOptions {
 
 /// Weights in one answer: 4 MiB.
 inline constexpr std::int64_t kMaxCells = std::int64_t{1} << 20;
-/// Numbers of queries, keys, values and contributions in one explanation, some 20 bytes of JSON each.
+/// Numbers that one explanation has of its keys, some 20 bytes of JSON each; of more keys the heaviest are told.
 inline constexpr std::int64_t kMaxExplainedNumbers = std::int64_t{1} << 20;
 /// Looks that run at once: the pass of a short text does not keep two threads busy, that of a long one does.
 inline constexpr int kLooksAtOnce = 2;

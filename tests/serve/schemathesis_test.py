@@ -35,7 +35,8 @@ def main():
         document.write_text(json.dumps(with_look(server.get("/openapi.json").json, server.post_look().json["look"])))
         command = [program, "run", str(document), "--url", server.url.rstrip("/"), "--checks", CHECKS,
                    "--max-examples", "60", "--seed", "1", "--no-color", "--generation-database", "none"]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
+                               cwd=folder)  # where it leaves notes of its own
         if ended.returncode != 0:
             print(ended.stdout[-8000:], ended.stderr[-2000:])
         else:
