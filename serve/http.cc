@@ -21,11 +21,12 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr char kJson[] = "application/json";
+constexpr std::string_view kMethods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
 constexpr int kBacklog = 128;
 // Stands for Accept-Encoding, which cpp-httplib must not see: it would compress every answer, slowly.
 constexpr char kAcceptsGzip[] = "Sightline-Accepts-Gzip";
-// What cpp-httplib or a handler reads. Nothing else reaches it: no ranges, no form data, no encodings of the body.
-constexpr const char* kPassedOn[] = {"host", "if-none-match", "content-type"};
+// What cpp-httplib or a handler reads, besides the type of a body of JSON. Nothing else reaches it: no ranges, no form data, no encodings of the body.
+constexpr const char* kPassedOn[] = {"host", "if-none-match"};
 
 // A request in memory, and room for its answer.
 class MemoryStream : public httplib::Stream {
@@ -71,10 +72,14 @@ bool accepts_gzip(std::string_view list) {
 
 // The request as cpp-httplib reads it.
 std::string plain_text(const HttpRequest& request) {
-  std::string text = fmt::format("{} {} HTTP/1.1\r\n", request.method, request.target);
+  // Methods that it does not know it would not even route. No address takes TRACE, so nothing takes these.
+  const bool known = std::ranges::find(kMethods, request.method) != std::end(kMethods);
+  std::string text = fmt::format("{} {} HTTP/1.1\r\n", known ? request.method : "TRACE", request.target);
   for (const char* name : kPassedOn) {
     if (request.has(name)) text += fmt::format("{}: {}\r\n", name, request.header(name));
   }
+  const std::string_view type = request.header("content-type");
+  if (type.starts_with(kJson)) text += fmt::format("Content-Type: {}\r\n", type);
   if (accepts_gzip(request.header("accept-encoding"))) text += fmt::format("{}: 1\r\n", kAcceptsGzip);
   if (is_last(request)) text += "Connection: close\r\n";
   text += fmt::format("Content-Length: {}\r\n\r\n", request.body.size());
@@ -119,9 +124,9 @@ Reply plain_reply(const Response& response, bool close) {
 
 void require_json(const Request& request) {
   // Forms of other pages cannot send this type without asking first.
-  const std::string type = request.get_header_value("content-type");
-  if (!type.starts_with(kJson))
-    throw HttpError(415, "not_json", "the body must be JSON: Content-Type: application/json");
+  if (!request.has_header("Content-Type")) {
+    throw HttpError(415, "not_json", "the body must be JSON: send Content-Type: application/json");
+  }
 }
 
 Wanted wanted_by(const Request& request) {
@@ -151,9 +156,12 @@ std::vector<std::pair<std::string, std::string>> Http::api_routes() {
 }
 
 void Http::add_routes() {
-  Get("/health", [](const Request&, Response& response) { response.set_content("{\"status\":\"ok\"}\n", kJson); });
-  Get("/openapi\\.json",
-      [this](const Request& request, Response& response) { serve_file(openapi_file(), request, response); });
+  Get("/health", [](const Request&, Response& response) {
+    response.set_content("{\"status\":\"ok\"}\n", kJson);
+  });
+  Get("/openapi\\.json", [this](const Request& request, Response& response) {
+    serve_file(openapi_file(), request, response);
+  });
   Get("/api/model", [this](const Request& request, Response& response) {
     require_parameters(request.params, {});
     response.set_content(api_.model(), kJson);
@@ -164,12 +172,6 @@ void Http::add_routes() {
     response.set_content(api_.look(request.body, wanted_by(request)), kJson);
   });
   Get("/api/look", [this](const Request& request, Response& response) {
-    if (request.has_param("html")) {
-      response.set_content(api_.page(request.params), "text/html; charset=utf-8");
-      // Saved, not opened: its own policy, in the file, is not this server's.
-      response.set_header("Content-Disposition", "attachment; filename=\"sightline.html\"");
-      return;
-    }
     response.set_content(api_.look_again(request.params), kJson);
   });
   Get("/api/tile", [this](const Request& request, Response& response) {
@@ -200,12 +202,13 @@ void Http::add_handlers() {
   httplib::Headers headers;
   for (const auto& [name, value] : security_headers()) headers.emplace(name, value);
   set_default_headers(headers);
-  set_exception_handler(
-      [](const Request&, Response& response, const std::exception_ptr& thrown) { answer_exception(response, thrown); });
+  set_exception_handler([](const Request&, Response& response, const std::exception_ptr& thrown) {
+    answer_exception(response, thrown);
+  });
   set_error_handler(httplib::Server::Handler([this](const Request& request, Response& response) {
     if (!response.body.empty()) return;
     const std::string methods = allowed_methods(request.path);
-    if (!methods.empty()) {
+    if (!methods.empty() && methods.find(request.method) == std::string::npos) {
       answer_error(response, 405, "method_not_allowed", "this address takes " + methods);
       response.set_header("Allow", methods);
     } else if (response.status == 404) {
@@ -285,9 +288,8 @@ Reply Http::answer(const HttpRequest& request, const Gone& gone) {
 }
 
 Reply Http::refusal(int status, const std::string& reason) {
-  static const std::map<int, std::string> codes = {{408, "too_slow"}, {413, "too_large"},
-                                                   {414, "too_long"}, {431, "too_many_headers"},
-                                                   {503, "busy"},     {501, "not_implemented"}};
+  static const std::map<int, std::string> codes = {{408, "too_slow"},       {413, "too_large"},   {414, "too_long"},
+                                                   {431, "too_many_headers"}, {503, "busy"}, {501, "not_implemented"}};
   const auto code = codes.find(status);
   Response response;
   answer_error(response, status, code == codes.end() ? "bad_request" : code->second, reason);
@@ -300,14 +302,12 @@ Listener::Listener(const std::string& host, int port) {
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
   errno = 0;
-  bool bound = port != 0 && bind_to_port(host, port);
-  if (port == 0) bound = (port = bind_to_any_port(host)) > 0;
-  if (!bound) {
+  port_ = port == 0 ? bind_to_any_port(host) : bind_to_port(host, port) ? port : -1;
+  if (port_ < 0) {
     const std::string reason = errno != 0 ? std::strerror(errno) : "no such address";
-    throw BadArgument(
-        fmt::format("cannot listen at {}, port {}: {}; choose another with --host or --port", host, port, reason));
+    throw BadArgument(fmt::format("cannot listen at {}, port {}: {}; choose another with --host or --port", host, port,
+                                  reason));
   }
-  port_ = port;
   ::listen(svr_sock_, kBacklog);  // cpp-httplib's own is 5
   fcntl(svr_sock_, F_SETFL, fcntl(svr_sock_, F_GETFL) | O_NONBLOCK);
 }

@@ -168,6 +168,7 @@ bool RequestBuffer::parse_header(std::string_view line) {
 
 void RequestBuffer::begin_body() {
   part_ = Part::done;
+  if (request_.version == "HTTP/1.1" && !request_.has("host")) return refuse(400, "the Host header is missing");
   const bool chunked = request_.has("transfer-encoding"), sized = request_.has("content-length");
   if (chunked && (sized || request_.version == "HTTP/1.0")) return refuse(400, "the body's length is ambiguous");
   if (chunked && lowered(request_.header("transfer-encoding")) != "chunked") {

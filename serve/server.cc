@@ -75,14 +75,16 @@ struct Server::Parts {
   Http http;
 };
 
-Server::Server(const engine::Session& session, const ServeOptions& options)
-    : parts_(std::make_unique<Parts>(session, options)) {}
+Server::Server(const engine::Session& session, const ServeOptions& options) {
+  require_key_for_others(options);  // before anybody is listened to
+  parts_ = std::make_unique<Parts>(session, options);
+}
 
 Server::~Server() = default;
 
 std::string Server::url() const {
   const bool six = parts_->options.host.find(':') != std::string::npos;
-  const std::string host = fmt::format(six ? "[{}]" : "{}", parts_->options.host);
+  const std::string host = six ? fmt::format("[{}]", parts_->options.host) : parts_->options.host;
   return fmt::format("http://{}:{}/", host, parts_->listener.port());
 }
 
