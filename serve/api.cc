@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "serve/http_error.h"
 #include "serve/size_text.h"
@@ -182,9 +183,12 @@ std::string Api::page(const Parameters& parameters) {
   require_parameters(parameters, {"look*", "html*", "maps"});
   if (!parse_switch("html", parameter(parameters, "html")))
     throw HttpError(400, "bad_request", "html=0 asks for nothing");
+  const bool chosen = parameters.contains("maps");
+  std::vector<engine::MapId> maps;
+  if (chosen) maps = parse_maps(parameter(parameters, "maps"));
   const auto [id, look] = kept(parameters);
   engine::PageOptions options;
-  if (parameters.contains("maps")) options.maps = parse_maps(parameter(parameters, "maps"), *look);
+  if (chosen) options.maps = expand_maps(maps, *look);
   try {
     return engine::page_html({look.get(), 1}, options);
   } catch (const BadArgument&) {

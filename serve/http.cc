@@ -156,12 +156,9 @@ std::vector<std::pair<std::string, std::string>> Http::api_routes() {
 }
 
 void Http::add_routes() {
-  Get("/health", [](const Request&, Response& response) {
-    response.set_content("{\"status\":\"ok\"}\n", kJson);
-  });
-  Get("/openapi\\.json", [this](const Request& request, Response& response) {
-    serve_file(openapi_file(), request, response);
-  });
+  Get("/health", [](const Request&, Response& response) { response.set_content("{\"status\":\"ok\"}\n", kJson); });
+  Get("/openapi\\.json",
+      [this](const Request& request, Response& response) { serve_file(openapi_file(), request, response); });
   Get("/api/model", [this](const Request& request, Response& response) {
     require_parameters(request.params, {});
     response.set_content(api_.model(), kJson);
@@ -172,6 +169,12 @@ void Http::add_routes() {
     response.set_content(api_.look(request.body, wanted_by(request)), kJson);
   });
   Get("/api/look", [this](const Request& request, Response& response) {
+    if (request.has_param("html")) {
+      response.set_content(api_.page(request.params), "text/html; charset=utf-8");
+      // Saved, not opened: its own policy, in the file, is not this server's.
+      response.set_header("Content-Disposition", "attachment; filename=\"sightline.html\"");
+      return;
+    }
     response.set_content(api_.look_again(request.params), kJson);
   });
   Get("/api/tile", [this](const Request& request, Response& response) {
@@ -202,9 +205,8 @@ void Http::add_handlers() {
   httplib::Headers headers;
   for (const auto& [name, value] : security_headers()) headers.emplace(name, value);
   set_default_headers(headers);
-  set_exception_handler([](const Request&, Response& response, const std::exception_ptr& thrown) {
-    answer_exception(response, thrown);
-  });
+  set_exception_handler(
+      [](const Request&, Response& response, const std::exception_ptr& thrown) { answer_exception(response, thrown); });
   set_error_handler(httplib::Server::Handler([this](const Request& request, Response& response) {
     if (!response.body.empty()) return;
     const std::string methods = allowed_methods(request.path);
@@ -288,8 +290,9 @@ Reply Http::answer(const HttpRequest& request, const Gone& gone) {
 }
 
 Reply Http::refusal(int status, const std::string& reason) {
-  static const std::map<int, std::string> codes = {{408, "too_slow"},       {413, "too_large"},   {414, "too_long"},
-                                                   {431, "too_many_headers"}, {503, "busy"}, {501, "not_implemented"}};
+  static const std::map<int, std::string> codes = {{408, "too_slow"}, {413, "too_large"},
+                                                   {414, "too_long"}, {431, "too_many_headers"},
+                                                   {503, "busy"},     {501, "not_implemented"}};
   const auto code = codes.find(status);
   Response response;
   answer_error(response, status, code == codes.end() ? "bad_request" : code->second, reason);
@@ -305,8 +308,8 @@ Listener::Listener(const std::string& host, int port) {
   port_ = port == 0 ? bind_to_any_port(host) : bind_to_port(host, port) ? port : -1;
   if (port_ < 0) {
     const std::string reason = errno != 0 ? std::strerror(errno) : "no such address";
-    throw BadArgument(fmt::format("cannot listen at {}, port {}: {}; choose another with --host or --port", host, port,
-                                  reason));
+    throw BadArgument(
+        fmt::format("cannot listen at {}, port {}: {}; choose another with --host or --port", host, port, reason));
   }
   ::listen(svr_sock_, kBacklog);  // cpp-httplib's own is 5
   fcntl(svr_sock_, F_SETFL, fcntl(svr_sock_, F_GETFL) | O_NONBLOCK);
