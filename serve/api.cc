@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "serve/http_error.h"
 #include "serve/size_text.h"
@@ -82,6 +83,19 @@ engine::Explanation explain_row(const engine::Look& look, const ExplainSpec& row
   return engine::explain(look, row.token, row.map, true);
 }
 
+// All that can be told without the look; maps as parse_maps() gives them.
+engine::BlockRequest parse_block(const Parameters& parameters) {
+  engine::BlockRequest request;
+  request.maps = parse_maps(parameter(parameters, "maps"));
+  request.mean = parse_switch("mean", parameter(parameters, "mean"));
+  for (const char* range : {"rows", "keys"}) parse_range(range, parameter(parameters, range), INT64_MAX);
+  if (parameters.contains("step")) request.step = parse_number("step", parameter(parameters, "step"), 1);
+  if (request.step > engine::kMaxBlockStep || !std::has_single_bit(static_cast<std::uint64_t>(request.step))) {
+    throw HttpError(400, "bad_request", fmt::format("step={} is no power of two up to 2^30", request.step));
+  }
+  return request;
+}
+
 void require_few_cells(const engine::BlockRequest& request) {
   const std::int64_t per_map = request.rows() * request.cols();
   if (request.blocks() > kMaxCells || per_map > kMaxCells / request.blocks()) {
@@ -125,15 +139,21 @@ std::string Api::look(std::string_view body, const Wanted& wanted) {
 
 std::string Api::look_again(const Parameters& parameters) {
   require_parameters(parameters, {"look*", "explain", "lists", "only"});
+  // What is malformed is said before what is gone.
+  std::optional<ExplainSpec> row;
+  std::optional<engine::MapId> lists;
+  if (parameters.contains("explain")) row = parse_explain(parameter(parameters, "explain"));
+  if (parameters.contains("lists")) lists = parse_map(parameter(parameters, "lists"));
+  const bool whole = !parameters.contains("only");
+  if (!whole && parameter(parameters, "only") != "explanations") {
+    throw HttpError(400, "bad_request", "only=explanations is all that can be asked for");
+  }
   const auto [id, look] = kept(parameters);
-  const std::string_view row = parameter(parameters, "explain"), lists = parameter(parameters, "lists"),
-                         only = parameter(parameters, "only");
   std::vector<engine::Explanation> explanations;
-  if (parameters.contains("explain")) explanations.push_back(explain_row(*look, parse_explain(row)));
+  if (row) explanations.push_back(explain_row(*look, *row));
   ReportJson report = short_report(*look, explanations);
-  if (parameters.contains("lists")) add_lists(*look, parse_map(lists), report);
-  if (!parameters.contains("only")) return to_text(std::move(report), id);
-  if (only != "explanations") throw HttpError(400, "bad_request", "only=explanations is all that can be asked for");
+  if (lists) add_lists(*look, *lists, report);
+  if (whole) return to_text(std::move(report), id);
   ReportJson part;
   for (const char* field : {"sightline_report", "caveat", "notes", "explanations"}) part[field] = report[field];
   return to_text(std::move(part), id);
@@ -141,21 +161,16 @@ std::string Api::look_again(const Parameters& parameters) {
 
 Tile Api::tile(const Parameters& parameters) {
   require_parameters(parameters, {"look*", "maps*", "rows", "keys", "step", "mean"});
+  engine::BlockRequest request = parse_block(parameters);
   const auto [id, look] = kept(parameters);
   const auto tokens = static_cast<std::int64_t>(look->tokens().size());
   const TokenRange rows = parse_range("rows", parameter(parameters, "rows"), tokens);
   const TokenRange keys = parse_range("keys", parameter(parameters, "keys"), tokens);
-  engine::BlockRequest request;
-  request.maps = parse_maps(parameter(parameters, "maps"), *look);
-  request.mean = parse_switch("mean", parameter(parameters, "mean"));
+  request.maps = expand_maps(request.maps, *look);
   request.row_begin = rows.begin;
   request.row_end = rows.end;
   request.key_begin = keys.begin;
   request.key_end = keys.end;
-  if (parameters.contains("step")) request.step = parse_number("step", parameter(parameters, "step"), 1);
-  if (request.step > engine::kMaxBlockStep || !std::has_single_bit(static_cast<std::uint64_t>(request.step))) {
-    throw HttpError(400, "bad_request", fmt::format("step={} is no power of two up to 2^30", request.step));
-  }
   require_few_cells(request);
   const std::vector<float> weights = look->block(request);
   Tile tile{std::string(weights.size() * sizeof(float), '\0'),
@@ -168,9 +183,12 @@ std::string Api::page(const Parameters& parameters) {
   require_parameters(parameters, {"look*", "html*", "maps"});
   if (!parse_switch("html", parameter(parameters, "html")))
     throw HttpError(400, "bad_request", "html=0 asks for nothing");
+  const bool chosen = parameters.contains("maps");
+  std::vector<engine::MapId> maps;
+  if (chosen) maps = parse_maps(parameter(parameters, "maps"));
   const auto [id, look] = kept(parameters);
   engine::PageOptions options;
-  if (parameters.contains("maps")) options.maps = parse_maps(parameter(parameters, "maps"), *look);
+  if (chosen) options.maps = expand_maps(maps, *look);
   try {
     return engine::page_html({look.get(), 1}, options);
   } catch (const BadArgument&) {

@@ -21,6 +21,7 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr char kJson[] = "application/json";
+constexpr std::string_view kMethods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
 constexpr int kBacklog = 128;
 // Stands for Accept-Encoding, which cpp-httplib must not see: it would compress every answer, slowly.
 constexpr char kAcceptsGzip[] = "Sightline-Accepts-Gzip";
@@ -71,7 +72,9 @@ bool accepts_gzip(std::string_view list) {
 
 // The request as cpp-httplib reads it.
 std::string plain_text(const HttpRequest& request) {
-  std::string text = fmt::format("{} {} HTTP/1.1\r\n", request.method, request.target);
+  // Methods that it does not know it would not even route. No address takes TRACE, so nothing takes these.
+  const bool known = std::ranges::find(kMethods, request.method) != std::end(kMethods);
+  std::string text = fmt::format("{} {} HTTP/1.1\r\n", known ? request.method : "TRACE", request.target);
   for (const char* name : kPassedOn) {
     if (request.has(name)) text += fmt::format("{}: {}\r\n", name, request.header(name));
   }
@@ -302,14 +305,12 @@ Listener::Listener(const std::string& host, int port) {
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
   errno = 0;
-  bool bound = port != 0 && bind_to_port(host, port);
-  if (port == 0) bound = (port = bind_to_any_port(host)) > 0;
-  if (!bound) {
+  port_ = port == 0 ? bind_to_any_port(host) : bind_to_port(host, port) ? port : -1;
+  if (port_ < 0) {
     const std::string reason = errno != 0 ? std::strerror(errno) : "no such address";
     throw BadArgument(
         fmt::format("cannot listen at {}, port {}: {}; choose another with --host or --port", host, port, reason));
   }
-  port_ = port;
   ::listen(svr_sock_, kBacklog);  // cpp-httplib's own is 5
   fcntl(svr_sock_, F_SETFL, fcntl(svr_sock_, F_GETFL) | O_NONBLOCK);
 }

@@ -40,11 +40,6 @@ bool take_map(std::string_view& text, engine::MapId& id) {
   return true;
 }
 
-void add_layer(int layer, const engine::Look& look, std::vector<engine::MapId>& maps) {
-  look.require({layer, 1});
-  for (int head = 1; head <= look.heads(); ++head) maps.push_back({layer, head});
-}
-
 std::vector<int> parse_layers(const nlohmann::json& array) {
   std::vector<int> layers;
   for (const nlohmann::json& layer : array) {
@@ -87,24 +82,30 @@ engine::MapId parse_map(std::string_view name) {
   return id;
 }
 
-std::vector<engine::MapId> parse_maps(std::string_view names, const engine::Look& look) {
-  if (names == "all") return look.kept_maps();
+std::vector<engine::MapId> parse_maps(std::string_view names) {
   std::vector<engine::MapId> maps;
+  if (names == "all") return maps;
   std::string_view rest = names;
   do {
-    engine::MapId id;
-    if (!take_map(rest, id)) {
+    if (!take_map(rest, maps.emplace_back())) {
       refuse(fmt::format("maps=\"{}\" is not all, nor a list of layers and maps as in L4,L5H2",
                          engine::shortened(names)));
-    }
-    if (id.head == 0) {
-      add_layer(id.layer, look, maps);
-    } else {
-      maps.push_back(id);
     }
   } while (take_letter(rest, ','));
   if (!rest.empty()) refuse("maps are separated by commas, as in L4,L5H2");
   return maps;
+}
+
+std::vector<engine::MapId> expand_maps(const std::vector<engine::MapId>& maps, const engine::Look& look) {
+  if (maps.empty()) return look.kept_maps();
+  std::vector<engine::MapId> expanded;
+  for (const engine::MapId& map : maps) {
+    look.require({map.layer, std::max(map.head, 1)});
+    for (int head = std::max(map.head, 1); head <= (map.head == 0 ? look.heads() : map.head); ++head) {
+      expanded.push_back({map.layer, head});
+    }
+  }
+  return expanded;
 }
 
 TokenRange parse_range(std::string_view name, std::string_view text, std::int64_t tokens) {

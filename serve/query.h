@@ -24,9 +24,10 @@ std::string_view parameter(const Parameters& given, const std::string& name);
 
 /// "L4H2". Throws HttpError 400.
 engine::MapId parse_map(std::string_view name);
-/// "all", or layers and maps as in "L4,L5H2": what is kept of them. Throws HttpError 400; layers and heads that the
-/// look does not have are the engine's to refuse.
-std::vector<engine::MapId> parse_maps(std::string_view names, const engine::Look& look);
+/// "all" (no entry), or layers (head 0) and maps as in "L4,L5H2". Throws HttpError 400.
+std::vector<engine::MapId> parse_maps(std::string_view names);
+/// The maps that these are of a look; of all, those that it keeps. Throws BadArgument for layers that it does not have.
+std::vector<engine::MapId> expand_maps(const std::vector<engine::MapId>& maps, const engine::Look& look);
 
 struct TokenRange {
   std::int64_t begin = 0, end = 0;

@@ -65,13 +65,15 @@ bool is_loopback(std::string_view host) {
   return host == "localhost" || host == "::1";
 }
 
+void require_key_for_others(const ServeOptions& options) {
+  if (!options.api_key.empty() || is_loopback(options.host)) return;
+  throw BadArgument(fmt::format("at {} others than this machine reach the server: give it a key with --api-key, or leave "
+                                "--host out",
+                                options.host));
+}
+
 Gate::Gate(const ServeOptions& options, int port)
     : hosts_{"localhost", "127.0.0.1", "::1"}, port_(std::to_string(port)), key_(options.api_key) {
-  if (key_.empty() && !is_loopback(options.host)) {
-    throw BadArgument(fmt::format("at {} others than this machine reach the server: give it a key with --api-key, or "
-                                  "leave --host out",
-                                  options.host));
-  }
   hosts_.push_back(lowered(options.host));
   for (const std::string& name : options.allowed_hosts) hosts_.push_back(lowered(name));
 }

@@ -75,8 +75,10 @@ struct Server::Parts {
   Http http;
 };
 
-Server::Server(const engine::Session& session, const ServeOptions& options)
-    : parts_(std::make_unique<Parts>(session, options)) {}
+Server::Server(const engine::Session& session, const ServeOptions& options) {
+  require_key_for_others(options);  // before anybody is listened to
+  parts_ = std::make_unique<Parts>(session, options);
+}
 
 Server::~Server() = default;
 

@@ -39,6 +39,13 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     add_test(NAME package COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/package_test.py)
     set_tests_properties(package PROPERTIES ENVIRONMENT SIGHTLINE_BUILD=${PROJECT_BINARY_DIR} TIMEOUT 900)
   endif()
+  # The program as a server. What measures time has the machine to itself.
+  foreach(test api clients security openapi cases schemathesis)
+    add_test(NAME serve.${test} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/serve/${test}_test.py)
+    set_tests_properties(serve.${test} PROPERTIES ENVIRONMENT SIGHTLINE=$<TARGET_FILE:sightline> TIMEOUT 900
+      SKIP_RETURN_CODE 77)
+  endforeach()
+  set_tests_properties(serve.clients PROPERTIES RUN_SERIAL ON)
   add_test(NAME conform.program COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/conform_test.py)
   add_test(NAME conform.usage COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/conform_usage_test.py)
   set_tests_properties(conform.program conform.usage PROPERTIES ENVIRONMENT SIGHTLINE_CONFORM=$<TARGET_FILE:sightline-conform>)

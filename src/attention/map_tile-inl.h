@@ -9,6 +9,7 @@
 
 #include "src/attention/final_state-inl.h"
 #include "src/attention/tile_scores-inl.h"
+#include "src/attention/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
@@ -61,23 +62,34 @@ class MapTile {
     } else {
       scores_.compute(block, sees, masked ? Stage::biased : stage_);
     }
-    if (stage_ != Stage::weights) return;
     const float* max = work_.lane_array(TileWorkspace::kFinalMax);
     const float* inverse = work_.lane_array(TileWorkspace::kInverse);
     for (int i = block.begin * tile_.lanes; i < block.end * tile_.lanes; i += static_cast<int>(kLanes)) {
       const int lane = i % tile_.lanes;
-      store(final_weight(load(scores + i), load(max + lane), load(inverse + lane)), scores + i);
+      const F score = load(scores + i);
+      const F value = stage_ == Stage::weights ? final_weight(score, load(max + lane), load(inverse + lane)) : score;
+      store(hn::Add(value, hn::Zero(kF32)), scores + i);  // no -0
     }
   }
 
   void write_block(const TileBlock& block, float* out, std::int64_t out_stride) const {
     const std::int64_t from = std::max(range_.key_begin, block.first_key + block.begin);
     const std::int64_t to = std::min(range_.key_end, block.first_key + block.end);
-    for (int lane = tile_.live_begin; lane < tile_.live_end; ++lane) {
-      float* row = out + lane * out_stride;
-      for (std::int64_t key = from; key < to; ++key) {
-        row[key - range_.key_begin] = work_.scores[(key - block.first_key) * tile_.lanes + lane] + 0.0f;  // no -0
-      }
+    const auto row_of = [&](std::int64_t row, std::int64_t key) {
+      return out + (tile_.live_begin + row) * out_stride + (key - range_.key_begin);
+    };
+    const auto keys_of = [&](std::int64_t key) {
+      return work_.scores.data() + (key - block.first_key) * tile_.lanes + tile_.live_begin;
+    };
+    const std::int64_t rows = tile_.live_end - tile_.live_begin;
+    std::int64_t key = from;
+    for (; key + kTurned <= to; key += kTurned) {
+      const float* keys[kTurned];
+      for (int i = 0; i < kTurned; ++i) keys[i] = keys_of(key + i);
+      turn_rows(keys, rows, out_stride, row_of(0, key));
+    }
+    for (; key < to; ++key) {
+      for (std::int64_t row = 0; row < rows; ++row) *row_of(row, key) = keys_of(key)[row];
     }
   }
 

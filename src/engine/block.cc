@@ -15,8 +15,9 @@
 namespace sightline::engine {
 namespace {
 
-// Tiles of 4 x 48 rows, which fill the kernel's lanes, and of so few keys that a tile stays in the second-level cache.
-constexpr std::int64_t kTileRows = 192, kTileKeys = 1024;
+// Tiles of 4 x 48 rows, which fill the kernel's lanes, and of 15 x 64 keys, so that a tile stays in the second-level
+// cache; with 1024 keys the rows of a tile would fall into one set of the first.
+constexpr std::int64_t kTileRows = 192, kTileKeys = 960;
 
 void require_range(const char* what, std::int64_t begin, std::int64_t end, std::int64_t count) {
   if (begin >= 0 && begin < end && end <= count) return;
@@ -137,11 +138,25 @@ class BlockWriter {
     for (std::int64_t row = range.row_begin; row < range.row_end;) {
       const std::int64_t cell = (row - request_.row_begin) / request_.step;
       std::ranges::fill(columns, 0);
-      for (; row < std::min(row_edge(cell + 1), range.row_end); ++row, weights = weights.subspan(keys)) {
-        for (std::size_t j = 0; j < keys; ++j) columns[j] += weights[j];
+      for (const std::int64_t end = std::min(row_edge(cell + 1), range.row_end); row < end;) {
+        const std::int64_t rows = end - row >= 4 ? 4 : 1;
+        rows == 4 ? add_columns<4>(weights, columns) : add_columns<1>(weights, columns);
+        weights = weights.subspan(keys * static_cast<std::size_t>(rows));
+        row += rows;
       }
       fold_columns(columns, range.key_begin - request_.key_begin,
                    sums.subspan(static_cast<std::size_t>((cell - first) * request_.cols())));
+    }
+  }
+
+  // Adds kRows rows of weights, key by key.
+  template <std::size_t kRows>
+  static void add_columns(std::span<const float> weights, std::span<double> columns) {
+    const std::size_t keys = columns.size();
+    for (std::size_t j = 0; j < keys; ++j) {
+      double sum = 0;
+      for (std::size_t row = 0; row < kRows; ++row) sum += weights[row * keys + j];
+      columns[j] += sum;
     }
   }
 

@@ -76,7 +76,7 @@ int kernel_top(const LookOptions& options, int special) {
 // Layers that are to be kept: ascending, each once.
 std::vector<int> layers_to_keep(std::vector<int> layers) {
   std::ranges::sort(layers);
-  layers.erase(std::ranges::unique(layers).begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
   return layers;
 }
 
