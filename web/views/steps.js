@@ -284,7 +284,7 @@ class StepsView {
     products.replaceChildren(
       el('h3', {}, rich('stepsProducts', { ...values, t: wordElement(label(chosen)) }), el('small', {}, precisionNote(this.#context.source))),
       barRows(rows, {
-        width: sizes.width, rowHeight: sizes.phone ? 34 : innerHeight > 850 ? 32 : innerHeight > 800 ? 20 : 16, labelWidth: sizes.phone ? 0 : 104,
+        width: sizes.width, rowHeight: sizes.phone ? 34 : innerHeight > 950 ? 32 : innerHeight > 850 ? 28 : innerHeight > 800 ? 20 : 14, labelWidth: sizes.phone ? 0 : 104,
         label: t('stepsProducts', { ...values, t: label(chosen) }),
       }));
   }
