@@ -170,12 +170,8 @@ void Connections::dispatch(Connection& connection) {
   connection.phase = Phase::answering;
   connection.gone = std::make_shared<std::atomic<bool>>(false);
   const auto done = [mailbox = mailbox_, id = connection.id](Reply reply) { mailbox->put(id, std::move(reply)); };
-  HttpRequest request = connection.in.take();
-  const bool last = request.version == "HTTP/1.0" || request.header("connection") == "close";
-  if (answerer_.answer(std::move(request), connection.gone, done)) return;
-  Reply busy = answerer_.refusal(503, "the server is busy: try again in a moment");
-  busy.close = last;
-  reply(connection, std::move(busy));
+  if (answerer_.answer(connection.in.take(), connection.gone, done)) return;
+  refuse(connection, 503, "the server is busy: try again in a moment");
 }
 
 void Connections::refuse(Connection& connection, int status, const std::string& reason) {
