@@ -1,6 +1,7 @@
 #include "serve/connections.h"
 
-#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -99,6 +100,8 @@ void Connections::accept_clients() {
       if ((errno == EMFILE || errno == ENFILE) && make_room()) continue;
       return;
     }
+    const int yes = 1;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // the end of an answer waits for nothing
     const std::uint64_t id = next_id_++;
     connections_.emplace(id, Connection{.socket = socket,
                                         .id = id,
