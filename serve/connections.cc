@@ -1,6 +1,7 @@
 #include "serve/connections.h"
 
-#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -99,6 +100,8 @@ void Connections::accept_clients() {
       if ((errno == EMFILE || errno == ENFILE) && make_room()) continue;
       return;
     }
+    const int yes = 1;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // the end of an answer waits for nothing
     const std::uint64_t id = next_id_++;
     connections_.emplace(id, Connection{.socket = socket,
                                         .id = id,
@@ -170,12 +173,8 @@ void Connections::dispatch(Connection& connection) {
   connection.phase = Phase::answering;
   connection.gone = std::make_shared<std::atomic<bool>>(false);
   const auto done = [mailbox = mailbox_, id = connection.id](Reply reply) { mailbox->put(id, std::move(reply)); };
-  HttpRequest request = connection.in.take();
-  const bool last = request.version == "HTTP/1.0" || request.header("connection") == "close";
-  if (answerer_.answer(std::move(request), connection.gone, done)) return;
-  Reply busy = answerer_.refusal(503, "the server is busy: try again in a moment");
-  busy.close = last;
-  reply(connection, std::move(busy));
+  if (answerer_.answer(connection.in.take(), connection.gone, done)) return;
+  refuse(connection, 503, "the server is busy: try again in a moment");
 }
 
 void Connections::refuse(Connection& connection, int status, const std::string& reason) {

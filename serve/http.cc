@@ -25,7 +25,8 @@ constexpr std::string_view kMethods[] = {"GET", "HEAD", "POST", "PUT", "DELETE",
 constexpr int kBacklog = 128;
 // Stands for Accept-Encoding, which cpp-httplib must not see: it would compress every answer, slowly.
 constexpr char kAcceptsGzip[] = "Sightline-Accepts-Gzip";
-// What cpp-httplib or a handler reads, besides the type of a body of JSON. Nothing else reaches it: no ranges, no form data, no encodings of the body.
+// What cpp-httplib or a handler reads, besides the type of a body of JSON. Nothing else reaches it: no ranges, no form
+// data, no encodings of the body.
 constexpr const char* kPassedOn[] = {"host", "if-none-match"};
 
 // A request in memory, and room for its answer.
@@ -201,7 +202,6 @@ void Http::add_page() {
 }
 
 void Http::add_handlers() {
-  set_tcp_nodelay(true);
   httplib::Headers headers;
   for (const auto& [name, value] : security_headers()) headers.emplace(name, value);
   set_default_headers(headers);

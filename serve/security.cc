@@ -92,7 +92,7 @@ void Gate::check_host(std::string_view host) const {
   const bool keyed = !key_.empty();
   const bool known = std::ranges::find(hosts_, name) != hosts_.end() || (keyed && is_address(name));
   if (!known) forbid("this server does not answer under that name; start it with --allow-host NAME if it should");
-  if (!keyed && port != port_) forbid("the Host header names another port");
+  if (!keyed && port != port_) forbid("the Host header names another port: where one is forwarded, give the server a key");
 }
 
 void Gate::check_origin(const HttpRequest& request) const {

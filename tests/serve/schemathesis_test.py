@@ -26,9 +26,9 @@ def with_look(document, look):
 
 
 def main():
-    program = shutil.which("schemathesis")
+    program = shutil.which("schemathesis", path=pathlib.Path(sys.executable).parent) or shutil.which("schemathesis")
     if program is None:
-        print("skipped: schemathesis is not installed (pip install schemathesis)")
+        print("skipped: schemathesis is missing: pip install -r tests/serve/requirements.txt")
         return SKIPPED
     with serving.serving() as server, tempfile.TemporaryDirectory() as folder:
         document = pathlib.Path(folder) / "openapi.json"
