@@ -69,9 +69,9 @@ class Texts(unittest.TestCase):
             self.assertTrue(english and chinese, key)
 
     def test_every_text_is_used_and_there(self):
-        entries, _ = texts()
-        code = "\n".join(text for name, text in scripts().items() if name != "i18n.js") + (WEB / "index.html").read_text()
-        families = {m + "." for m in re.findall(r"t\(`(\w+)\.\$\{", code)}
+        entries, table = texts()
+        code = "\n".join(scripts().values()).replace(table, "") + (WEB / "index.html").read_text()
+        families = set(re.findall(r"(?:\bt|rich)\(`([\w.]+)\$\{", code))  # t(`number.${id}`)
         for key in entries:
             used = re.search(rf"['\"`]{re.escape(key)}['\"`]", code) or key.startswith(tuple(families))
             self.assertTrue(used, f"{key} is not used")
