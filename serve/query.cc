@@ -48,7 +48,7 @@ std::vector<int> parse_layers(const nlohmann::json& array) {
     layers.push_back(layer.get<int>());
   }
   std::ranges::sort(layers);
-  layers.erase(std::ranges::unique(layers).begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
   return layers;
 }
 
