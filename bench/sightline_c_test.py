@@ -133,7 +133,10 @@ class FieldsLieWhereTheLibraryReadsThem(unittest.TestCase):
         sums, mass = floats(*[0] * 48), floats(-1, -1, -1)
         Example(mass_sums=ctypes.addressof(sums), mass_sums_keys=3, key_mass=ctypes.addressof(mass), mass_decay=0.5).run()
         self.near(mass, 1 / 8, 2 / 8, 5 / 8)
-        last = sightline_c.AttentionArgs.mass_sums_keys
+        overview = floats(-1, -1)
+        Example(overview_rows=1, overview_cols=2, overview_step=2, overview=ctypes.addressof(overview)).run()
+        self.near(overview, 3 / 8, 5 / 8)
+        last = sightline_c.AttentionArgs.overview_step
         self.assertEqual(last.offset + last.size, ctypes.sizeof(sightline_c.AttentionArgs))
 
 

@@ -7,7 +7,7 @@
 It is there for what needs text to go in and a report to come out (engine, command line) on a clone that has no real
 model. Weights are drawn so that heads differ: the deviation of queries and keys grows with the layer. The same options
 give the same bytes. Only Python's standard library is needed. The second command makes a model that reads 100,000
-tokens in well under a minute a core; its file has 3 MB, nearly all of them random positions.
+tokens in some 20 s of a core; its file has 3 MB, nearly all of them random positions.
 """
 
 import argparse

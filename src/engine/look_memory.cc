@@ -50,8 +50,9 @@ std::size_t pass_bytes(const ModelFacts& model, std::int64_t tokens, int threads
   const model::TransformerConfig& config = model.config;
   // Hidden states, a branch to be added, queries, keys, values, context, and the inner rows of the MLP.
   const std::int64_t rows = 2 * config.width + 2 * query_width(model) + 2 * key_width(model) + config.inner_width;
-  // The kernel: weights of a tile of 48 rows with their maxima, and 16 sums a key.
-  const std::int64_t workspace = (cpu::Workers(threads).count() + 1) * (48 + 16 + 1);
+  // The kernel: a worker's weights of a tile of 48 rows with their maxima, and the 16 sums a key of heads at work.
+  const std::int64_t workers = cpu::Workers(threads).count();
+  const std::int64_t workspace = workers * (48 + 1) + (workers + 1) * 16;
   return static_cast<std::size_t>(kNumber * tokens * (rows + workspace) + observed_bytes(model, tokens, top));
 }
 

@@ -17,8 +17,7 @@ std::size_t look_bytes(const ModelFacts& model, std::int64_t tokens, std::span<c
                        int top = 4);
 
 /// Bytes that the pass of such a look takes while it runs, on top of look_bytes(): hidden states, the layer at hand,
-/// and the kernel's workspace. A bound, seldom more than a third above what is taken. `threads`: as
-/// SessionOptions::threads.
+/// and the kernel's workspace. A bound: small models may take half of it. `threads`: as SessionOptions::threads.
 std::size_t pass_bytes(const ModelFacts& model, std::int64_t tokens, int threads = 0, int top = 4);
 
 /// Throws BadArgument for a layer that the model does not have.
