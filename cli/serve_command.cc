@@ -52,7 +52,7 @@ serve::ServeOptions serve_options(const Options& options) {
   serve.max_seconds = options.max_seconds;
   serve.keep_layers = options.keep_layers;
   std::ranges::sort(serve.keep_layers);
-  serve.keep_layers.erase(std::ranges::unique(serve.keep_layers).begin(), serve.keep_layers.end());
+  serve.keep_layers.erase(std::unique(serve.keep_layers.begin(), serve.keep_layers.end()), serve.keep_layers.end());
   return serve;
 }
 

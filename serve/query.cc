@@ -48,7 +48,7 @@ std::vector<int> parse_layers(const nlohmann::json& array) {
     layers.push_back(layer.get<int>());
   }
   std::ranges::sort(layers);
-  layers.erase(std::ranges::unique(layers).begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
   return layers;
 }
 
@@ -56,8 +56,8 @@ std::vector<int> parse_layers(const nlohmann::json& array) {
 
 void require_parameters(const Parameters& given, std::initializer_list<std::string_view> known) {
   for (const auto& [name, value] : given) {
-    const bool fits = std::ranges::any_of(
-        known, [&](std::string_view k) { return k.substr(0, k.find('*')) == std::string_view(name); });
+    const std::string_view one = name;
+    const bool fits = std::ranges::any_of(known, [&](std::string_view k) { return k.substr(0, k.find('*')) == one; });
     if (!fits) refuse(fmt::format("there is no parameter \"{}\" here: see /openapi.json", engine::shortened(name)));
     if (given.count(name) > 1) refuse(fmt::format("the parameter \"{}\" stands twice", name));
   }

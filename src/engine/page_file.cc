@@ -23,8 +23,7 @@ HeadsOfLayers heads_of_layers(const std::vector<MapId>& maps) {
   for (const MapId& id : maps) layers[id.layer].push_back(id.head);
   for (auto& [layer, heads] : layers) {
     std::ranges::sort(heads);
-    const auto rest = std::ranges::unique(heads);
-    heads.erase(rest.begin(), rest.end());
+    heads.erase(std::unique(heads.begin(), heads.end()), heads.end());
   }
   return layers;
 }
