@@ -32,9 +32,8 @@ std::size_t size_of(const std::string& text, const char* option, std::size_t mos
 std::string chosen_key(const Options& options) {
   const char* variable = std::getenv("SIGHTLINE_API_KEY");
   std::string key = options.api_key.empty() && variable != nullptr ? variable : options.api_key;
-  const bool plain = std::ranges::all_of(key, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_' || c == '~';
-  });
+  const bool plain = std::ranges::all_of(
+      key, [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_' || c == '~'; });
   if (!key.empty() && (key.size() < kShortestKey || key.size() > kLongestKey || !plain)) {
     throw UsageError(fmt::format("--api-key: a key has {} to {} letters, digits, - . _ ~", kShortestKey, kLongestKey));
   }

@@ -76,6 +76,9 @@ class Launcher(unittest.TestCase):
         write(self.checkout / "cli" / "main.sh", PROGRAM, 0o755)
         write(self.checkout / "src" / "a.cc", "")
         write(self.checkout / "include" / "a.h", "")
+        write(self.checkout / "serve" / "a.cc", "")
+        write(self.checkout / "web" / "index.html", "")
+        write(self.checkout / "tools" / "link_page.py", "")
         (self.checkout / "cmake").mkdir()
         for name in ["sightline", "cmake/packages.txt", "cmake/default_model.txt"]:
             shutil.copy(ROOT / name, self.checkout / name)
@@ -245,6 +248,25 @@ class Launcher(unittest.TestCase):
         self.expect_own_wheel()
         self.assertEqual(self.launch("info", "--color", "never")[:2], (0, f"<{self.top}><info><--color><never>"))
         self.assertTrue((self.cache / "all-MiniLM-L6-v2").exists())
+
+    def test_fetches_the_model_for_serve(self):
+        self.expect_own_wheel()
+        self.assertEqual(self.launch("serve", "-m", "dir")[0], 0)
+        self.assertFalse((self.cache / "all-MiniLM-L6-v2").exists())
+        arguments = ["serve", "--port", "0", "--host", "localhost", "--open"]
+        expected = f"<{self.top}>" + "".join(f"<{argument}>" for argument in arguments)
+        self.assertEqual(self.launch(*arguments)[:2], (0, expected))
+        self.assertTrue((self.cache / "all-MiniLM-L6-v2").exists())
+
+    def test_builds_again_where_the_page_changed(self):
+        self.launch("--version")
+        self.calls("cmake")
+        for name in ["web/main.js", "serve/b.cc"]:
+            write(self.checkout / name, "")
+            self.launch("--version")
+            self.assertTrue(self.calls("cmake"), name)
+            self.launch("--version")
+            self.assertEqual(self.calls("cmake"), [])
 
     def test_refuses_another_package(self):
         self.launch("--version")

@@ -81,6 +81,11 @@ class Linking(unittest.TestCase):
         self.assertLess(page.index("<p>here</p>"), page.index("<!-- numbers -->"))
         self.assertLess(page.index("<!-- numbers -->"), page.index('<script type="module">'))
 
+    def test_fonts_bring_their_licences(self):
+        self.write("fonts/f-OFL.txt", "Copyright 2020 The F Authors\n\nThis Font Software is licensed under\n")
+        _, page = self.link()
+        self.assertIn("SIL Open Font License 1.1: Copyright 2020 The F Authors -->", page)
+
     def test_policy_names_what_is_there(self):
         _, page = self.link()
         policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page).group(1)

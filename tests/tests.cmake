@@ -17,15 +17,16 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
       $<TARGET_FILE:sightline_attention>)
   endif()
   add_test(NAME page.link COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/link_page_test.py)
-  # The page, in Chromium by Playwright (tests/page/requirements.txt). A test that lacks one of them is skipped and says so.
+  # Python with Playwright and axe (tests/page/requirements.txt); a test that lacks them is skipped and says so.
   set(SIGHTLINE_PAGE_PYTHON ${Python3_EXECUTABLE} CACHE FILEPATH "Python with Playwright, for the tests of the page")
+  # The page in a browser, one test at a time: two would take the processor from each other, and times are looked at.
   file(GLOB page_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/page/*_test.py)
-  foreach(test IN LISTS page_tests)
-    get_filename_component(name ${test} NAME_WE)
+  foreach(path IN LISTS page_tests)
+    cmake_path(GET path STEM name)
     string(REGEX REPLACE "_test$" "" name ${name})
-    add_test(NAME page.${name} COMMAND ${SIGHTLINE_PAGE_PYTHON} ${test})
+    add_test(NAME page.${name} COMMAND ${SIGHTLINE_PAGE_PYTHON} ${path})
     set_tests_properties(page.${name} PROPERTIES ENVIRONMENT SIGHTLINE=$<TARGET_FILE:sightline> SKIP_RETURN_CODE 77
-      TIMEOUT 900)
+      RESOURCE_LOCK browser TIMEOUT 900)
   endforeach()
   # The cases that are kept with the sources, and all of them where they are to be had.
   add_test(NAME conform.data COMMAND sightline-conform ${PROJECT_SOURCE_DIR}/tests/data)

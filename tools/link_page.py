@@ -172,6 +172,14 @@ def only(found, what):
     return found[0]
 
 
+def font_notice(web):
+    """The copyright lines of the fonts' licences, which ask to go where the fonts go."""
+    lines = [read(path).splitlines()[0].strip() for path in sorted((web / "fonts").glob("*-OFL.txt"))]
+    if any("--" in line for line in lines):
+        raise LinkError("fonts: a licence's first line cannot stand in a comment")
+    return f"<!-- Fonts under the SIL Open Font License 1.1: {'; '.join(lines)} -->\n" if lines else ""
+
+
 def linked_page(web):
     web = web.resolve()
     page = read(web / "index.html")
@@ -183,7 +191,7 @@ def linked_page(web):
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy(script, style)}">\n'
     # Replacements are functions: what they put in is no pattern.
     page = PRELOAD.sub("", page)
-    page = re.sub(r'(<meta charset="utf-8">\n)', lambda match: match.group() + meta, page, count=1)
+    page = re.sub(r'(<meta charset="utf-8">\n)', lambda match: match.group() + meta + font_notice(web), page, count=1)
     page = STYLE.sub(lambda match: f"<style>{style}</style>\n" if match.group(1) == sheets[0] else "", page)
     page = ICON.sub(lambda match: match.group(1) + data_url(web / match.group(2)) + match.group(3), page)
     page = SCRIPT.sub("", page)

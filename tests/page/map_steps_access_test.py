@@ -5,7 +5,7 @@ import json
 import unittest
 
 from one_file_test import FilePage
-from page_testing import skip
+from page_testing import PageTest, SENTENCE, skip
 
 try:
     from axe_playwright_python.sync_playwright import Axe
@@ -31,15 +31,23 @@ class Rules(FilePage):
                 self.assertEqual([json.dumps([v["id"], [n["html"][:200] for n in v["nodes"][:3]]]) for v in found], [])
 
     def test_fits_its_window(self):
+        self.check_windows()
+
+    def check_windows(self, **more):
         for (view, state), (width, height) in itertools.product(STATES, SIZES):
             with self.subTest(view=view, state=state, width=width):
                 self.page.set_viewport_size({"width": width, "height": height})
-                self.open(view, **state)
+                self.open(view, **state, **more)
                 self.assertEqual(self.page.evaluate("() => document.documentElement.scrollWidth"), width)
                 box = self.page.evaluate("() => { const m = document.querySelector('main'); return [m.scrollWidth - m.clientWidth, m.scrollHeight - m.clientHeight]; }")
                 self.assertLessEqual(box[0], 0, "wider than its window")
                 if width > 720:
                     self.assertLessEqual(box[1], 0, "higher than its window")
+
+
+class FromTheServer(PageTest):
+    def test_fits_its_window_with_the_sentence_to_edit(self):
+        Rules.check_windows(self, x=SENTENCE)
 
 
 if __name__ == "__main__":

@@ -198,6 +198,30 @@ class Pictures(FilePage):
         self.assertGreater(colours, 50)
 
 
+class FromTheServer(PageTest):
+    """The page that a server's page saves is the one that the command line writes."""
+
+    def test_saved_page_opens_and_shows_the_same(self):
+        self.open("text", x=SENTENCE, l=2, h=3, w=1)
+        names = self.options()
+        self.page.locator("#save button").first.click()
+        with self.page.expect_download() as download:
+            self.page.get_by_role("menuitem", name="HTML").click()
+        self.assertEqual(download.value.suggested_filename, "sightline.html")
+        saved = self.scratch("sightline.html")
+        download.value.save_as(saved)
+        written = self.scratch("written.html")
+        run("look", SENTENCE, "-m", self.model, "--html", written)
+        parts = re.compile(r'<script type="application/octet-stream"[^>]*>[^<]*')
+        self.assertEqual(parts.findall(saved.read_text()), parts.findall(written.read_text()))
+        self.page.goto(f"{saved.as_uri()}#v=text&l=2&h=3&w=1")
+        self.wait("text")
+        self.outside.clear()  # the file itself
+        for name, kept in zip(names, self.options(), strict=True):
+            self.assertEqual(name.rpartition(" ")[0], kept.rpartition(" ")[0])
+            self.assertAlmostEqual(float(name.rpartition(" ")[2]), float(kept.rpartition(" ")[2]), delta=0.004)
+
+
 class CommandLine(unittest.TestCase):
     def program(self, *arguments):
         return subprocess.run([PROGRAM, *map(str, arguments), "-m", str(TINY)], capture_output=True, text=True, timeout=120, check=False)

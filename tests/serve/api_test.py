@@ -120,6 +120,13 @@ class Api(unittest.TestCase):
                          for b in range(4 * j, min(4 * j + 4, tokens))]
                 self.assertAlmostEqual(floats(pooled)[i * cells + j], sum(block) / len(block), delta=1e-6)
 
+    def test_page_in_one_file(self):
+        answer = self.get(f"/api/look?look={self.look['look']}&html=1&maps=L1H1")
+        self.assertEqual((answer.status, answer.headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+        self.assertIn("attachment", answer.headers["Content-Disposition"])
+        for part in ["html=0", "html=1&maps=L9", "html=1&maps=x", "html=1&only=explanations"]:
+            self.refused(self.get(f"/api/look?look={self.look['look']}&{part}"), 400, "bad_request")
+
     def test_layer_names_all_its_heads(self):
         base = f"/api/tile?look={self.look['look']}&maps="
         self.assertEqual(self.get(base + "L2").body, self.get(base + "L2H1,L2H2,L2H3").body)

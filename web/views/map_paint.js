@@ -7,6 +7,7 @@ import { TILE } from './map_grid.js';
 const LABELLED = 14;   // px an item from which items have labels of their own
 const NUMBERED = 26;   // px a cell from which its weight is printed
 const LINED = 10;      // px a cell from which cells are set apart
+const SAMPLED = 200;   // items, spread over the text, whose labels are measured for the margins
 const TICKS = [1, 2, 5];
 const TICK_GAP = 64;   // px between ticks, at least
 
@@ -63,8 +64,8 @@ export class MapPainter {
 
   #longestLabel(grid, most) {
     let longest = 0;
-    const count = Math.min(grid.count, 200);
-    for (let i = 0; i < count; i++) longest = Math.max(longest, textWidth(grid.axis.label(i), this.#font(16, false)));
+    const step = Math.max(1, Math.floor(grid.count / SAMPLED));
+    for (let i = 0; i < grid.count; i += step) longest = Math.max(longest, textWidth(grid.axis.label(i), this.#font(16, false)));
     return Math.min(longest, most);
   }
 

@@ -80,7 +80,7 @@ class StepsView {
     const wide = width > 1000;
     return {
       phone, width,
-      height: phone ? 25 : innerHeight > 850 ? 23 : 20,
+      height: phone ? 25 : innerHeight > 850 ? 23 : innerHeight > 800 ? 20 : 18,
       key: phone ? 64 : wide ? 112 : 56,
       value: phone ? width - 190 : wide ? 168 : 88,
       dot: phone ? width - 240 : wide ? 138 : 72,
@@ -125,7 +125,7 @@ class StepsView {
     const input = el('input', { type: 'text', class: 'sentence', value: look.text, dir: 'auto', 'aria-label': t('stepsEdit'), 'data-key': 'sentence', spellcheck: 'false' });
     const look_ = () => {
       const text = input.value.trim();
-      if (text && text !== look.text) set({ x: text, i: null, t: null });
+      if (text && text !== look.text) set({ x: text, i: null, c: 0, t: null, z: null, zx: null, zy: null });
     };
     input.addEventListener('keydown', event => {
       if (event.key === 'Enter') look_();
@@ -284,7 +284,7 @@ class StepsView {
     products.replaceChildren(
       el('h3', {}, rich('stepsProducts', { ...values, t: wordElement(label(chosen)) }), el('small', {}, precisionNote(this.#context.source))),
       barRows(rows, {
-        width: sizes.width, rowHeight: sizes.phone ? 34 : innerHeight > 850 ? 32 : innerHeight > 800 ? 20 : 14, labelWidth: sizes.phone ? 0 : 104,
+        width: sizes.width, rowHeight: sizes.phone ? 34 : innerHeight > 950 ? 32 : innerHeight > 850 ? 28 : innerHeight > 800 ? 20 : 14, labelWidth: sizes.phone ? 0 : 104,
         label: t('stepsProducts', { ...values, t: label(chosen) }),
       }));
   }
