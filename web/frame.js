@@ -144,8 +144,9 @@ export class Frame {
     try {
       const request = this.#request(asked);
       if (request.text != null && !request.text.trim()) throw Object.assign(new Error(), { kind: 'empty' });
-      this.#model ??= await this.#source.model({ signal });
-      const [report] = await Promise.all([this.#source.look(request, { signal }), facesLoaded()]);
+      const model = this.#model ?? this.#source.model({ signal });
+      const [report, known] = await Promise.all([this.#source.look(request, { signal }), model, facesLoaded()]);
+      this.#model = known;
       if (signal.aborted) return;
       await this.#begin(new Look(report), asked, signal);
       this.#nameById(asked.i, report.look);

@@ -32,6 +32,11 @@ class Files(unittest.TestCase):
         there = {str(p.relative_to(WEB)) for p in WEB.rglob("*") if p.is_file()}
         self.assertEqual(sorted(there - DOCUMENTATION), sorted(listed()))
 
+    def test_modules_are_asked_for_at_once(self):
+        # One that is not preloaded is asked for when the module that imports it has come: a round trip more.
+        preloaded = re.findall(r'rel="modulepreload" href="([^"]+)"', (WEB / "index.html").read_text())
+        self.assertEqual(sorted([*preloaded, "main.js"]), sorted(scripts()))
+
     def test_weight_as_sent(self):
         sent = 0
         for name in listed():
