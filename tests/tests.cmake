@@ -22,7 +22,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     set(page_python Python3::Interpreter)
   endif()
   add_test(NAME page.link COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/link_page_test.py)
-  # The page in a browser, one test at a time: two would take the processor from each other, and times are looked at.
+  # The page in a browser, one test at a time: two would take the processor from each other.
   file(GLOB page_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/page/*_test.py)
   foreach(path IN LISTS page_tests)
     cmake_path(GET path STEM name)
@@ -31,6 +31,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     set_tests_properties(page.${name} PROPERTIES ENVIRONMENT SIGHTLINE=$<TARGET_FILE:sightline> SKIP_RETURN_CODE 77
       RESOURCE_LOCK browser TIMEOUT 900)
   endforeach()
+  set_tests_properties(page.map page.source_file PROPERTIES RUN_SERIAL ON)  # they bound times
   # The cases that are kept with the sources, and all of them where they are to be had.
   add_test(NAME conform.data COMMAND sightline-conform ${PROJECT_SOURCE_DIR}/tests/data)
   add_test(NAME conform.reference COMMAND sightline-conform --reference --filter attention/ ${PROJECT_SOURCE_DIR}/tests/data)
