@@ -19,7 +19,7 @@ struct Bins {
   /// The bin of an item.
   std::int64_t of(std::int64_t item) const { return step == 0 ? ((item + 1) * count - 1) / items : item / step; }
   /// Whether every item has a bin.
-  bool cover() const { return step == 0 || (items + step - 1) / step <= count; }
+  bool cover() const { return step == 0 || items == 0 || (items - 1) / step < count; }
 };
 
 }  // namespace sightline

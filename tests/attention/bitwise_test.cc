@@ -88,6 +88,7 @@ ObservationRecipe observations_of(const Drawn& drawn, const Part& part, std::int
   ObservationRecipe observations = drawn.observations;
   observations.segment_of_key = segments_of(drawn, part, batch);
   observations.overview_rows = observations.overview_cols = 1;
+  observations.overview_step = 0;
   observations.rows.clear();
   return observations;
 }
