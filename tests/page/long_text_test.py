@@ -1,24 +1,12 @@
 #!/usr/bin/env python3
 """Text for long inputs: strip, passages and surroundings from one row of weights, against the program's own npy."""
-import random
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-from page_testing import PROGRAM, PageTest, ROOT, weight_text
-
-WORDS = "the animal didn cross street because it was too tired wide a cat sat on mat and hello world un".split()
-PASSAGE = 16
-
-
-def make_model(positions):
-    """A model of two layers of random weights that reads so many tokens."""
-    folder = tempfile.TemporaryDirectory()
-    subprocess.run([sys.executable, ROOT / "tools" / "make_tiny_model.py", folder.name, "--positions", str(positions),
-                    "--heads", "2", "--head-width", "16"], check=True)
-    return folder
+from long_texts import LongText, words
+from page_testing import PROGRAM, weight_text
 
 
 def npy_rows(path):
@@ -33,49 +21,21 @@ def npy_rows(path):
     return [numbers[i * cols : (i + 1) * cols] for i in range(rows)]
 
 
-class Thousand(PageTest):
+class Thousand(LongText):
     tokens = 1000
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = make_model(cls.tokens)
-        cls.model = cls.folder.name
         super().setUpClass()
-        draw = random.Random(5)
-        cls.words = [draw.choice(WORDS) for _ in range(cls.tokens - 2)]
+        cls.words = words(cls.tokens - 2)
         cls.text_given = " ".join(cls.words)
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([PROGRAM, "map", cls.text_given, "-m", cls.model, "--layer", "2", "--head", "1", "-o", f"{folder}/m.npy"],
                            check=True, capture_output=True)
             cls.weights = npy_rows(f"{folder}/m.npy")
 
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        cls.folder.cleanup()
-
     def open_long(self, view="text", **state):
         self.open(view, x=self.text_given, l=2, h=1, **state)
-
-    def best_passages(self, row, count=3):
-        sums = [(sum(row[a : a + PASSAGE]), a) for a in range(0, len(row), PASSAGE)]
-        best = []
-        for mass, begin in sorted(sums, key=lambda s: (-s[0], s[1])):
-            if len(best) < count and all(abs(begin - other) >= 3 * PASSAGE for _, other in best):
-                best.append((mass, begin))
-        return best
-
-    def check_passages(self, row):
-        shown = self.page.locator(".passages li")
-        expected = self.best_passages(row, shown.count())
-        self.assertGreaterEqual(shown.count(), 3)
-        for i, (mass, begin) in enumerate(expected):
-            self.assertAlmostEqual(float(shown.nth(i).locator(".mass").inner_text()), mass, delta=0.00052)
-            end = min(len(row), begin + PASSAGE)
-            self.assertEqual(shown.nth(i).locator("small").inner_text(), f"words {begin + 1:,}–{end:,}")
-            read = shown.nth(i).locator(".run").inner_text().split()
-            labels = ["[CLS]", *self.words, "[SEP]"][begin:end]
-            self.assertEqual(read, labels)
 
     def test_passages_are_the_best(self):
         for word in (500, 3):
