@@ -181,6 +181,7 @@ std::string Api::page(const Parameters& parameters) {
   const auto [id, look] = kept(parameters);
   engine::PageOptions options;
   if (chosen) options.maps = expand_maps(maps, *look);
+  for (const engine::MapId& map : options.maps) look->require_kept(map);
   try {
     return engine::page_html({look.get(), 1}, options);
   } catch (const BadArgument&) {

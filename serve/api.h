@@ -24,8 +24,8 @@ struct Tile {
   std::string shape;  // "maps,rows,columns"
 };
 
-/// What the addresses below /api answer, as docs/serve.md and openapi.json describe them. Throws HttpError, and what the
-/// engine throws. Safe for concurrent use.
+/// What the addresses below /api answer, as docs/serve.md and openapi.json describe them. Throws HttpError, and what
+/// the engine throws. Safe for concurrent use.
 class Api {
  public:
   /// Throws BadArgument for a layer in options.keep_layers that the model does not have.

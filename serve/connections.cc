@@ -171,6 +171,7 @@ void Connections::dispatch(Connection& connection) {
     return refuse(connection, 503, "too many answers are on their way: try again in a moment");
   }
   connection.phase = Phase::answering;
+  connection.asked = connection.in.size();
   connection.gone = std::make_shared<std::atomic<bool>>(false);
   const auto done = [mailbox = mailbox_, id = connection.id](Reply reply) { mailbox->put(id, std::move(reply)); };
   if (answerer_.answer(connection.in.take(), connection.gone, done)) return;
@@ -183,6 +184,7 @@ void Connections::refuse(Connection& connection, int status, const std::string& 
 
 void Connections::reply(Connection& connection, Reply reply) {
   connection.phase = Phase::writing;
+  connection.asked = 0;
   connection.gone = nullptr;
   connection.out = std::move(reply.bytes);
   connection.sent = 0;
@@ -227,10 +229,14 @@ void Connections::collect_answers() {
   for (auto& [id, answer] : mailbox_->take()) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
-    if (*found->second.gone) {
-      close(found->second);
+    Connection& connection = found->second;
+    if (*connection.gone) {
+      close(connection);
+    } else if (transit() - connection.asked + answer.bytes.size() > limits_.transit) {
+      // Many small requests that were let in may have large answers.
+      refuse(connection, 503, "too many answers are on their way: try again in a moment");
     } else {
-      reply(found->second, std::move(answer));
+      reply(connection, std::move(answer));
     }
   }
 }
@@ -260,7 +266,9 @@ void Connections::remove_closed() {
 
 std::size_t Connections::transit() const {
   std::size_t bytes = 0;
-  for (const auto& [id, connection] : connections_) bytes += connection.in.size() + connection.out.size();
+  for (const auto& [id, connection] : connections_) {
+    bytes += connection.in.size() + connection.asked + connection.out.size();
+  }
   return bytes;
 }
 

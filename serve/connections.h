@@ -41,8 +41,8 @@ class Answerer {
 struct ConnectionLimits {
   RequestLimits request;
   std::size_t connections = 512;
-  std::size_t transit = std::size_t{256} << 20;  // bytes of requests and answers, of all connections together
-  std::chrono::milliseconds idle{60'000};        // between two requests
+  std::size_t transit = std::size_t{256} << 20;    // bytes of requests and answers, of all connections together
+  std::chrono::milliseconds idle{60'000};          // between two requests
   std::chrono::milliseconds request_time{30'000};  // for a whole request to arrive
   std::chrono::milliseconds answer_time{60'000};   // for a whole answer to be taken
   std::chrono::milliseconds linger{2'000};         // for a client to read that it was refused
@@ -73,6 +73,7 @@ class Connections {
     RequestBuffer in;
     std::string out;
     std::size_t sent = 0;
+    std::size_t asked = 0;  // bytes of the request that is answered
     bool close = false;
     Clock::time_point deadline;
     std::shared_ptr<std::atomic<bool>> gone;  // while it is answered

@@ -21,7 +21,8 @@ using httplib::Request;
 using httplib::Response;
 
 constexpr char kJson[] = "application/json";
-constexpr std::string_view kMethods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+constexpr std::string_view kMethods[] = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
+                                         "CONNECT", "OPTIONS", "TRACE", "PATCH"};
 constexpr int kBacklog = 128;
 // Stands for Accept-Encoding, which cpp-httplib must not see: it would compress every answer, slowly.
 constexpr char kAcceptsGzip[] = "Sightline-Accepts-Gzip";
@@ -71,11 +72,24 @@ bool accepts_gzip(std::string_view list) {
   return quality == std::string_view::npos || rest.find_first_of("123456789", quality) != std::string_view::npos;
 }
 
+// cpp-httplib decodes paths. The gate, and what chooses a line, went by the path as it came, so that it must not become
+// another: escapes stay what they are, and no address of this server has any.
+std::string with_path_as_it_came(std::string_view target) {
+  std::string text;
+  const std::size_t end = std::min(target.find('?'), target.size());
+  for (const char c : target.substr(0, end)) {
+    text += c;
+    if (c == '%') text += "25";
+  }
+  return text.append(target.substr(end));
+}
+
 // The request as cpp-httplib reads it.
 std::string plain_text(const HttpRequest& request) {
   // Methods that it does not know it would not even route. No address takes TRACE, so nothing takes these.
   const bool known = std::ranges::find(kMethods, request.method) != std::end(kMethods);
-  std::string text = fmt::format("{} {} HTTP/1.1\r\n", known ? request.method : "TRACE", request.target);
+  std::string text =
+      fmt::format("{} {} HTTP/1.1\r\n", known ? request.method : "TRACE", with_path_as_it_came(request.target));
   for (const char* name : kPassedOn) {
     if (request.has(name)) text += fmt::format("{}: {}\r\n", name, request.header(name));
   }
@@ -113,14 +127,16 @@ void answer_exception(Response& response, const std::exception_ptr& thrown) {
   }
 }
 
-// An answer that no route gave.
-Reply plain_reply(const Response& response, bool close) {
+// An answer that no route gave. Of a HEAD, what was asked for ends with the headers: a body would be read as the next
+// answer.
+Reply plain_reply(const Response& response, bool close, bool with_body) {
   std::string text = fmt::format("HTTP/1.1 {} \r\n", response.status);
   for (const auto& [name, value] : security_headers()) text += fmt::format("{}: {}\r\n", name, value);
   for (const auto& [name, value] : response.headers) text += fmt::format("{}: {}\r\n", name, value);
   text += fmt::format("Cache-Control: no-store\r\nConnection: {}\r\nContent-Length: {}\r\n\r\n",
                       close ? "close" : "keep-alive", response.body.size());
-  return {text + response.body, close};
+  if (with_body) text += response.body;
+  return {std::move(text), close};
 }
 
 void require_json(const Request& request) {
@@ -278,7 +294,7 @@ Reply Http::answer(const HttpRequest& request, const Gone& gone) {
   } catch (const HttpError&) {
     Response response;
     answer_exception(response, std::current_exception());
-    return plain_reply(response, is_last(request));
+    return plain_reply(response, is_last(request), request.method != "HEAD");
   }
   MemoryStream stream(plain_text(request));
   bool closed = false;
@@ -296,7 +312,7 @@ Reply Http::refusal(int status, const std::string& reason) {
   const auto code = codes.find(status);
   Response response;
   answer_error(response, status, code == codes.end() ? "bad_request" : code->second, reason);
-  return plain_reply(response, true);
+  return plain_reply(response, true, true);
 }
 
 Listener::Listener(const std::string& host, int port) {

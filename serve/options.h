@@ -11,14 +11,14 @@ namespace sightline::serve {
 /// How the server is reached, and what it gives at most.
 struct ServeOptions {
   std::string host = "127.0.0.1";
-  int port = 0;                             // 0: one that is free
-  std::string api_key;                      // empty: none is asked for
-  std::vector<std::string> allowed_hosts;   // names by which clients may call it, besides those of this machine
-  std::size_t max_text = std::size_t{1} << 20;    // bytes
-  std::size_t queue = 16;                         // looks that wait for one that runs
-  std::size_t memory = std::size_t{2} << 30;      // bytes that looks take together, those that run included
-  int max_seconds = 300;                          // that a look may take
-  std::vector<int> keep_layers;                   // from 1, that looks can be asked for afterwards; empty: all
+  int port = 0;                                 // 0: one that is free
+  std::string api_key;                          // empty: none is asked for
+  std::vector<std::string> allowed_hosts;       // names by which clients may call it, besides those of this machine
+  std::size_t max_text = std::size_t{1} << 20;  // bytes
+  std::size_t queue = 16;                       // looks that wait for one that runs
+  std::size_t memory = std::size_t{2} << 30;    // bytes that looks take together, those that run included
+  int max_seconds = 300;                        // that a look may take
+  std::vector<int> keep_layers;                 // from 1, that looks can be asked for afterwards; empty: all
 };
 
 /// Weights in one answer: 4 MiB.

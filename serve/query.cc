@@ -88,8 +88,8 @@ std::vector<engine::MapId> parse_maps(std::string_view names) {
   std::string_view rest = names;
   do {
     if (!take_map(rest, maps.emplace_back())) {
-      refuse(fmt::format("maps=\"{}\" is not all, nor a list of layers and maps as in L4,L5H2",
-                         engine::shortened(names)));
+      refuse(
+          fmt::format("maps=\"{}\" is not all, nor a list of layers and maps as in L4,L5H2", engine::shortened(names)));
     }
   } while (take_letter(rest, ','));
   if (!rest.empty()) refuse("maps are separated by commas, as in L4,L5H2");

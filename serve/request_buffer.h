@@ -77,9 +77,9 @@ class RequestBuffer {
   int status_ = 0;
   std::string reason_;
   bool continue_ = false;
-  std::string raw_;      // as it came, from the first byte of the request on
-  std::size_t at_ = 0;   // what lies before was read
-  std::size_t left_ = 0; // bytes of the body, or of a chunk, that are still to come
+  std::string raw_;       // as it came, from the first byte of the request on
+  std::size_t at_ = 0;    // what lies before was read
+  std::size_t left_ = 0;  // bytes of the body, or of a chunk, that are still to come
   std::size_t trailers_ = 0;
   HttpRequest request_;
 };

@@ -21,8 +21,7 @@ int status_of(std::string_view bytes) {
 }
 
 TEST(RequestBuffer, ReadsARequestHoweverItIsCut) {
-  const std::string bytes =
-      "POST /a?b=c HTTP/1.1\r\nHost: x\r\nA-Name:  some value \r\nContent-Length: 5\r\n\r\nhello";
+  const std::string bytes = "POST /a?b=c HTTP/1.1\r\nHost: x\r\nA-Name:  some value \r\nContent-Length: 5\r\n\r\nhello";
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     RequestBuffer buffer(kSmall);
     EXPECT_EQ(buffer.feed(bytes.substr(0, cut)), cut < bytes.size() ? State::incomplete : State::complete);
@@ -39,7 +38,8 @@ TEST(RequestBuffer, ReadsARequestHoweverItIsCut) {
 
 TEST(RequestBuffer, DecodesChunksHoweverTheyAreCut) {
   const std::string bytes =
-      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nhel\r\n00002\r\nlo\r\n0\r\nT: x\r\n\r\nGET";
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nhel\r\n00002\r\nlo\r\n0\r\nT: "
+      "x\r\n\r\nGET";
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     RequestBuffer buffer(kSmall);
     buffer.feed(bytes.substr(0, cut));

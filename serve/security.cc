@@ -67,9 +67,10 @@ bool is_loopback(std::string_view host) {
 
 void require_key_for_others(const ServeOptions& options) {
   if (!options.api_key.empty() || is_loopback(options.host)) return;
-  throw BadArgument(fmt::format("at {} others than this machine reach the server: give it a key with --api-key, or leave "
-                                "--host out",
-                                options.host));
+  throw BadArgument(
+      fmt::format("at {} others than this machine reach the server: give it a key with --api-key, or leave "
+                  "--host out",
+                  options.host));
 }
 
 Gate::Gate(const ServeOptions& options, int port)
@@ -92,7 +93,8 @@ void Gate::check_host(std::string_view host) const {
   const bool keyed = !key_.empty();
   const bool known = std::ranges::find(hosts_, name) != hosts_.end() || (keyed && is_address(name));
   if (!known) forbid("this server does not answer under that name; start it with --allow-host NAME if it should");
-  if (!keyed && port != port_) forbid("the Host header names another port: where one is forwarded, give the server a key");
+  if (!keyed && port != port_)
+    forbid("the Host header names another port: where one is forwarded, give the server a key");
 }
 
 void Gate::check_origin(const HttpRequest& request) const {

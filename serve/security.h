@@ -17,8 +17,8 @@ bool is_loopback(std::string_view host);
 /// Throws BadArgument for a server that others than this machine reach and that has no key.
 void require_key_for_others(const ServeOptions& options);
 
-/// Decides who is answered. Browsers are the way in that matters: a page from elsewhere may send requests to a server on
-/// this machine, and may rebind its own name to 127.0.0.1 to read the answers. So the Host must be one by which this
+/// Decides who is answered. Browsers are the way in that matters: a page from elsewhere may send requests to a server
+/// on this machine, and may rebind its own name to 127.0.0.1 to read the answers. So the Host must be one by which this
 /// server is known (a rebound name is not), and an Origin, where there is one, the server itself.
 class Gate {
  public:

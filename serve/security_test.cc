@@ -44,8 +44,8 @@ TEST(Gate, KnowsItsHosts) {
   for (const char* host : {"localhost:80", "127.0.0.1:80", "[::1]:80", "LocalHost:80"}) {
     EXPECT_EQ(status_of(gate, {{"host", host}}), 200) << host;
   }
-  for (const char* host : {"evil.example:80", "localhost", "localhost:81", "localhost:080", "10.0.0.1:80", "[::1]:",
-                           "[::1]", "127.0.0.1.evil.example:80"}) {
+  for (const char* host : {"evil.example:80", "localhost", "localhost:81", "localhost:080", "10.0.0.1:80",
+                           "[::1]:", "[::1]", "127.0.0.1.evil.example:80"}) {
     EXPECT_EQ(status_of(gate, {{"host", host}}), 403) << host;
   }
   for (const char* host : {"", ":80", "[::1", "[::1]80", "a:b:c"}) {

@@ -33,7 +33,10 @@ ConnectionLimits connection_limits(const ServeOptions& options) {
 class Lanes : public Answerer {
  public:
   Lanes(Http& http, const ServeOptions& options)
-      : http_(http), looks_(kLooksAtOnce, options.queue), tiles_(processors(), kTilesWaiting), files_(2, kFilesWaiting) {}
+      : http_(http),
+        looks_(kLooksAtOnce, options.queue),
+        tiles_(processors(), kTilesWaiting),
+        files_(2, kFilesWaiting) {}
 
   bool answer(HttpRequest request, Gone gone, Done done) override {
     const auto shared = std::make_shared<HttpRequest>(std::move(request));

@@ -28,7 +28,8 @@ TEST(SizeText, ParsesSizes) {
   EXPECT_EQ(parse_size("7"), 7U);
   EXPECT_EQ(parse_size("500K"), 512'000U);
   EXPECT_EQ(parse_size("2GB"), std::size_t{2} << 30);
-  for (const char* text : {"", "G", "0", "-1", "1.5G", "1 G", "1X", "1GG", "99999999999999999999", "99999999T", "1G "}) {
+  for (const char* text :
+       {"", "G", "0", "-1", "1.5G", "1 G", "1X", "1GG", "99999999999999999999", "99999999T", "1G "}) {
     EXPECT_THROW(parse_size(text), BadArgument) << text;
   }
 }

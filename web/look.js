@@ -150,10 +150,10 @@ export class Look {
     this.model = report.model;
     this.tokens = report.tokens;
     this.words = report.words;
-    this.maps = report.maps;
+    this.maps = report.maps.filter(map => map.kept);  // of the others there are no weights
     this.rtl = isRightToLeft(report.text);  // by most of the letters at its beginning
-    this.layers = [...new Set(report.maps.map(map => map.layer))];  // those kept, ascending
-    this.byName = new Map(report.maps.map(map => [`${map.layer}.${map.head}`, map]));
+    this.layers = [...new Set(this.maps.map(map => map.layer))];  // ascending
+    this.byName = new Map(this.maps.map(map => [`${map.layer}.${map.head}`, map]));
   }
 
   /** The report's entry of a map, or undefined where it is not kept. */

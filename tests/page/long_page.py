@@ -26,7 +26,7 @@ def report(tokens=TOKENS):
     last = tokens - 1
     summary = {name: 0.5 for name in ("entropy", "entropy_normalised", "special_share", "previous_share", "same_share",
                                       "next_share", "distance", "text_entropy", "sharpness")}
-    maps = [{"kind": "self", "layer": 1, "head": head, "name": f"L1H{head}", "row_axis": "tokens", "col_axis": "tokens",
+    maps = [{"kind": "self", "layer": 1, "head": head, "name": f"L1H{head}", "row_axis": "tokens", "col_axis": "tokens", "kept": True,
              "rows": tokens, "cols": tokens, "summary": summary} for head in (1, 2)]
     return {
         "sightline_report": 1, "look": "0" * 32, "caveat": "", "notes": [], "text": "made up", "cut_tokens": 0, "dropped": [],

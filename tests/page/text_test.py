@@ -120,6 +120,25 @@ class NumbersOfMiniLM(Numbers):
     model = minilm()
 
 
+class KeptLayers(Numbers):
+    """A server that keeps a layer alone: what it does not keep is neither shown nor offered."""
+
+    server_options = ("--keep-layers", "2")
+
+    def test_row_in_every_map(self):
+        token, item = self.reference.report()["words"][5]["token_begin"], 5
+        self.open(x=SENTENCE, l=1, h=2, w=token)  # a layer that is not kept: the page takes one that is
+        self.assertIn("layer 2, head 2", self.finding())
+        self.check_row(self.reference.weights(2, 2)[item], item)
+        self.assertEqual(self.page.locator(".picker button").count(), 4)
+        for view in ("heads", "map", "steps"):
+            self.open(view, x=SENTENCE, h=1, w=token)
+            self.assertIn("2", self.text(".picker .layer, .hgrid .layer"))
+
+    test_column = test_pieces = test_set_aside_says_how_much = test_sentence_names_the_largest = None
+    test_strip_has_every_head = test_picker_has_the_pair_in_every_head = None  # all of layer 1
+
+
 class ByMouse(PageTest):
     def test_hover_previews_and_leaving_returns(self):
         self.open(x=SENTENCE, l=1, h=1, w=Reference(TINY).token("it"))

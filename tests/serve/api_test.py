@@ -136,6 +136,8 @@ class Api(unittest.TestCase):
         self.assertEqual(shape(self.get(f"/api/tile?look={look}&maps=all"))[0], 3)
         message = self.refused(self.get(f"/api/tile?look={look}&maps=L1H1"), 400, "bad_request")
         self.assertIn("2", message)
+        message = self.refused(self.get(f"/api/look?look={look}&html=1&maps=L1"), 400, "bad_request")
+        self.assertIn("was not kept", message)
         self.refused(self.server.post_look(keep_layers=[3]), 422, "no_such_layer")
 
     def test_texts_that_cannot_be_looked_at(self):

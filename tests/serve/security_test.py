@@ -37,6 +37,14 @@ class Loopback(unittest.TestCase):
             for path in ["/", "/health", "/api/model", "/openapi.json"]:
                 self.assertIn(self.server.get(path, Host=host).status, (400, 403), (host, path))
 
+    def test_heads_have_no_body(self):
+        own = f"Host: 127.0.0.1:{self.server.port}\r\n"
+        for path, host in [("/", own), ("/nothing", own), ("/api/look", own), ("/health", "Host: evil.example\r\n")]:
+            two = f"HEAD {path} HTTP/1.1\r\n{host}\r\nGET /health HTTP/1.1\r\n{own}Connection: close\r\n\r\n"
+            answers = self.server.raw(two.encode()).split(b"\r\n\r\n")
+            self.assertEqual(len(answers), 3, (path, answers))
+            self.assertTrue(answers[1].startswith(b"HTTP/1.1 200"), (path, answers))
+
     def test_origins(self):
         own = f"http://127.0.0.1:{self.server.port}"
         self.assertEqual(self.server.get("/api/model", Origin=own).status, 200)
@@ -129,6 +137,27 @@ class Keys(unittest.TestCase):
                     self.assertEqual(server.post_look(headers=headers).status, 401)
                 self.assertEqual(server.get("/api/model", Authorization=f"Bearer {KEY}").status, 200)
                 self.assertEqual(server.get("/api/model", Cookie=f"a=b; sightline_key={KEY}; c=d").status, 200)
+
+    def test_no_spelling_of_a_path_needs_no_key(self):
+        body = b'{"text": "the cat"}'
+        with serving.serving("--api-key", KEY) as server:
+            for path in ["/api/model", "/api/look", "/api/tile?look=x&maps=all"]:
+                name, _, query = path.partition("?")
+                spelled = [name.replace(c, f"%{ord(c):02x}", 1) for c in set(name)]
+                spelled += ["/" + "".join(f"%{ord(c):02X}" for c in name[1:]), "/" + name, "/." + name, "/x/.." + name,
+                            name + "/", name + "%00", name + "%3f", "/;" + name[1:]]
+                for other in spelled[:]:
+                    if "%" in other:
+                        spelled.append(other.replace("%", "%25"))
+                for other in spelled:
+                    target = other + ("?" + query if query else "")
+                    if not target.startswith("/"):
+                        continue
+                    for method in ["GET", "POST", "HEAD"]:
+                        raw = (f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\n"
+                               f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+                        status = serving.status_of(server.raw(raw))
+                        self.assertIn(status, (401, 404, 405), (method, target))
 
     def test_leaves_a_cookie_in_the_browser(self):
         with serving.serving("--api-key", KEY) as server:

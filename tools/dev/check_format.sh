@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 format() {
-  find include src cli tools bench tests examples \( -name '*.cc' -o -name '*.c' -o -name '*.h' \) -print0 | xargs -0r clang-format "$@"
+  find include src serve cli tools bench tests examples \( -name '*.cc' -o -name '*.c' -o -name '*.h' \) -print0 | xargs -0r clang-format "$@"
 }
 
 if [[ ${1-} == -i ]]; then
