@@ -9,6 +9,9 @@
 
 namespace sightline::serve {
 
+/// A target up to its query, as it came: nothing is decoded.
+inline std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
+
 /// A whole request, its body decoded. Names of headers are in lower case, and none stands twice.
 struct HttpRequest {
   std::string method, target, version;
@@ -58,6 +61,7 @@ class RequestBuffer {
   void refuse(int status, std::string reason);
   void advance();
   bool read_part();
+  void skip_empty_lines();
   bool read_head();
   void parse_head(std::string_view head);
   bool parse_request_line(std::string_view line);
@@ -77,9 +81,9 @@ class RequestBuffer {
   int status_ = 0;
   std::string reason_;
   bool continue_ = false;
-  std::string raw_;      // as it came, from the first byte of the request on
-  std::size_t at_ = 0;   // what lies before was read
-  std::size_t left_ = 0; // bytes of the body, or of a chunk, that are still to come
+  std::string raw_;       // as it came, from the first byte of the request on
+  std::size_t at_ = 0;    // what lies before was read
+  std::size_t left_ = 0;  // bytes of the body, or of a chunk, that are still to come
   std::size_t trailers_ = 0;
   HttpRequest request_;
 };

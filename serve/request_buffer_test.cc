@@ -21,8 +21,7 @@ int status_of(std::string_view bytes) {
 }
 
 TEST(RequestBuffer, ReadsARequestHoweverItIsCut) {
-  const std::string bytes =
-      "POST /a?b=c HTTP/1.1\r\nHost: x\r\nA-Name:  some value \r\nContent-Length: 5\r\n\r\nhello";
+  const std::string bytes = "POST /a?b=c HTTP/1.1\r\nHost: x\r\nA-Name:  some value \r\nContent-Length: 5\r\n\r\nhello";
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     RequestBuffer buffer(kSmall);
     EXPECT_EQ(buffer.feed(bytes.substr(0, cut)), cut < bytes.size() ? State::incomplete : State::complete);
@@ -39,7 +38,8 @@ TEST(RequestBuffer, ReadsARequestHoweverItIsCut) {
 
 TEST(RequestBuffer, DecodesChunksHoweverTheyAreCut) {
   const std::string bytes =
-      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nhel\r\n00002\r\nlo\r\n0\r\nT: x\r\n\r\nGET";
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nhel\r\n00002\r\nlo\r\n0\r\nT: "
+      "x\r\n\r\nGET";
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     RequestBuffer buffer(kSmall);
     buffer.feed(bytes.substr(0, cut));
@@ -61,6 +61,16 @@ TEST(RequestBuffer, ReadsRequestsThatComeTogether) {
     EXPECT_EQ(buffer.take().target, path);
   }
   EXPECT_TRUE(buffer.idle());
+}
+
+TEST(RequestBuffer, ForgetsEmptyLinesBeforeARequestAtOnce) {
+  std::string lines;
+  for (int i = 0; i < 4'000'000; ++i) lines += "\r\n";  // one by one it would take hours
+  RequestBuffer buffer(kSmall);
+  EXPECT_EQ(buffer.feed(lines), State::incomplete);
+  EXPECT_TRUE(buffer.idle());
+  EXPECT_EQ(buffer.feed("\r"), State::incomplete);
+  EXPECT_EQ(buffer.feed("\nGET / HTTP/1.0\r\n\r\n"), State::complete);
 }
 
 TEST(RequestBuffer, RefusesWhatIsNoRequest) {
@@ -87,6 +97,10 @@ TEST(RequestBuffer, RefusesWhatIsNoRequest) {
       line + "Transfer-Encoding: chunked\r\n\r\n\r\n",
       line + "Transfer-Encoding: chunked\r\n\r\n+1\r\nx\r\n",
       line + "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n",
+      line + "Transfer-Encoding: chunked\r\n\r\n1;a\nb\r\nx\r\n",  // the chunk's line ends where?
+      line + "Transfer-Encoding: chunked\r\n\r\n1;a\rb\r\nx\r\n",
+      line + "Transfer-Encoding: chunked\r\n\r\n0\r\na: b\nGET / HTTP/1.1\r\n\r\n",
+      line + "Transfer-Encoding: chunked\r\n\r\n0\r\na: " + std::string(1, '\0') + "\r\n\r\n",
   };
   for (const std::string& bytes : malformed) EXPECT_EQ(status_of(bytes), 400) << bytes;
   EXPECT_EQ(status_of(line + "Transfer-Encoding: gzip\r\n\r\n"), 501);
