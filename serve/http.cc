@@ -114,14 +114,14 @@ void answer_exception(Response& response, const std::exception_ptr& thrown) {
   }
 }
 
-// An answer that no route gave.
-Reply plain_reply(const Response& response, bool close) {
+// An answer that no route gave. What HEAD asks for has no body: a client would take it for the next answer.
+Reply plain_reply(const Response& response, bool head_alone, bool close) {
   std::string text = fmt::format("HTTP/1.1 {} \r\n", response.status);
   for (const auto& [name, value] : security_headers()) text += fmt::format("{}: {}\r\n", name, value);
   for (const auto& [name, value] : response.headers) text += fmt::format("{}: {}\r\n", name, value);
   text += fmt::format("Cache-Control: no-store\r\nConnection: {}\r\nContent-Length: {}\r\n\r\n",
                       close ? "close" : "keep-alive", response.body.size());
-  return {text + response.body, close};
+  return {head_alone ? text : text + response.body, close};
 }
 
 void require_json(const Request& request) {
@@ -286,7 +286,7 @@ Reply Http::answer(const HttpRequest& request, const Gone& gone) {
   } catch (const HttpError&) {
     Response response;
     answer_exception(response, std::current_exception());
-    return plain_reply(response, is_last(request));
+    return plain_reply(response, request.method == "HEAD", is_last(request));
   }
   MemoryStream stream(plain_text(request));
   bool closed = false;
@@ -304,7 +304,7 @@ Reply Http::refusal(int status, const std::string& reason) {
   const auto code = codes.find(status);
   Response response;
   answer_error(response, status, code == codes.end() ? "bad_request" : code->second, reason);
-  return plain_reply(response, true);
+  return plain_reply(response, false, true);
 }
 
 Listener::Listener(const std::string& host, int port) {

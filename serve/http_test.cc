@@ -61,6 +61,17 @@ TEST_F(HttpTest, ClosesWhereTheClientAsksForIt) {
   EXPECT_TRUE(http_.answer(request, gone_).close);
 }
 
+TEST_F(HttpTest, SendsNoBodyToHead) {
+  HttpRequest request{"HEAD", "", "HTTP/1.1", {}, ""};
+  for (const char* host : {"localhost:80", "evil.example", ""}) {
+    request.headers["host"] = host;
+    for (const char* target : {"/", "/main.js", "/health", "/nothing", "/api/model", "/api/look", "/%61pi/model"}) {
+      request.target = target;
+      EXPECT_TRUE(http_.answer(request, gone_).bytes.ends_with("\r\n\r\n")) << host << target;
+    }
+  }
+}
+
 // Whatever the key stands before is reached under its own name alone: every letter of every path, written otherwise.
 TEST_F(HttpTest, IsNotReachedByOtherSpellingsOfAPath) {
   std::vector<std::string> paths = {"/", "/main.js", "/index.html"};
