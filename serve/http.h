@@ -37,7 +37,7 @@ class Http : private httplib::Server {
   void add_handlers();
   void serve_file(const PageFile& file, const httplib::Request& request, httplib::Response& response) const;
   void open_page(const httplib::Request& request, httplib::Response& response) const;
-  std::string allowed_methods(const std::string& path) const;
+  std::string allowed_methods(std::string_view path) const;
 
   Api& api_;
   const Gate& gate_;

@@ -1,5 +1,6 @@
 #include "serve/http.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -58,6 +59,36 @@ TEST_F(HttpTest, ClosesWhereTheClientAsksForIt) {
   request.headers.erase("connection");
   request.version = "HTTP/1.0";
   EXPECT_TRUE(http_.answer(request, gone_).close);
+}
+
+TEST_F(HttpTest, SendsNoBodyToHead) {
+  HttpRequest request{"HEAD", "", "HTTP/1.1", {}, ""};
+  for (const char* host : {"localhost:80", "evil.example", ""}) {
+    request.headers["host"] = host;
+    for (const char* target : {"/", "/main.js", "/health", "/nothing", "/api/model", "/api/look", "/%61pi/model"}) {
+      request.target = target;
+      EXPECT_TRUE(http_.answer(request, gone_).bytes.ends_with("\r\n\r\n")) << host << target;
+    }
+  }
+}
+
+// Whatever the key stands before is reached under its own name alone: every letter of every path, written otherwise.
+TEST_F(HttpTest, IsNotReachedByOtherSpellingsOfAPath) {
+  std::vector<std::string> paths = {"/", "/main.js", "/index.html"};
+  for (const auto& [method, path] : Http::api_routes()) paths.push_back(path);
+  for (const std::string& path : paths) {
+    EXPECT_NE(status(answer("GET", path)), "404") << path;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const auto code = static_cast<unsigned char>(path[i]);
+      for (const std::string& spelling :
+           {fmt::format("%{:02x}", code), fmt::format("%{:02X}", code), fmt::format("%u{:04x}", code)}) {
+        const std::string other =
+            fmt::format("{}{}{}{}", i == 0 ? "/" : "", path.substr(0, i), spelling, path.substr(i + 1));
+        EXPECT_EQ(status(answer("GET", other)), "404") << other;
+        EXPECT_EQ(status(answer("POST", other + "?a=b", R"({"text":"the cat"})")), "404") << other;
+      }
+    }
+  }
 }
 
 TEST_F(HttpTest, LetsNoLineBreakIntoHeaders) {

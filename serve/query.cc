@@ -116,7 +116,8 @@ TokenRange parse_range(std::string_view name, std::string_view text, std::int64_
     refuse(fmt::format("{}=\"{}\" is no range: give the first token and one past the last as in 0:16", name,
                        engine::shortened(text)));
   }
-  if (range.begin >= range.end || range.end > tokens) {
+  if (range.begin >= range.end) refuse(fmt::format("{}={}:{} holds no token", name, range.begin, range.end));
+  if (range.end > tokens) {
     refuse(fmt::format("{}={}:{} is not within the {} tokens of this text", name, range.begin, range.end, tokens));
   }
   return range;

@@ -9,6 +9,9 @@
 
 namespace sightline::serve {
 
+/// A target up to its query, as it came: nothing is decoded.
+inline std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
+
 /// A whole request, its body decoded. Names of headers are in lower case, and none stands twice.
 struct HttpRequest {
   std::string method, target, version;
@@ -58,6 +61,7 @@ class RequestBuffer {
   void refuse(int status, std::string reason);
   void advance();
   bool read_part();
+  void skip_empty_lines();
   bool read_head();
   void parse_head(std::string_view head);
   bool parse_request_line(std::string_view line);

@@ -63,6 +63,16 @@ TEST(RequestBuffer, ReadsRequestsThatComeTogether) {
   EXPECT_TRUE(buffer.idle());
 }
 
+TEST(RequestBuffer, ForgetsEmptyLinesBeforeARequestAtOnce) {
+  std::string lines;
+  for (int i = 0; i < 4'000'000; ++i) lines += "\r\n";  // one by one it would take hours
+  RequestBuffer buffer(kSmall);
+  EXPECT_EQ(buffer.feed(lines), State::incomplete);
+  EXPECT_TRUE(buffer.idle());
+  EXPECT_EQ(buffer.feed("\r"), State::incomplete);
+  EXPECT_EQ(buffer.feed("\nGET / HTTP/1.0\r\n\r\n"), State::complete);
+}
+
 TEST(RequestBuffer, RefusesWhatIsNoRequest) {
   const std::string line = "GET / HTTP/1.1\r\nHost: x\r\n";
   const std::vector<std::string> malformed = {
@@ -87,6 +97,10 @@ TEST(RequestBuffer, RefusesWhatIsNoRequest) {
       line + "Transfer-Encoding: chunked\r\n\r\n\r\n",
       line + "Transfer-Encoding: chunked\r\n\r\n+1\r\nx\r\n",
       line + "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n",
+      line + "Transfer-Encoding: chunked\r\n\r\n1;a\nb\r\nx\r\n",  // the chunk's line ends where?
+      line + "Transfer-Encoding: chunked\r\n\r\n1;a\rb\r\nx\r\n",
+      line + "Transfer-Encoding: chunked\r\n\r\n0\r\na: b\nGET / HTTP/1.1\r\n\r\n",
+      line + "Transfer-Encoding: chunked\r\n\r\n0\r\na: " + std::string(1, '\0') + "\r\n\r\n",
   };
   for (const std::string& bytes : malformed) EXPECT_EQ(status_of(bytes), 400) << bytes;
   EXPECT_EQ(status_of(line + "Transfer-Encoding: gzip\r\n\r\n"), 501);

@@ -50,7 +50,7 @@ class Lanes : public Answerer {
  private:
   // A request that is refused anyhow keeps nobody waiting.
   WorkQueue& lane_of(const HttpRequest& request) {
-    const std::string_view path = std::string_view(request.target).substr(0, request.target.find('?'));
+    const std::string_view path = path_of(request.target);
     if (path == "/api/model" || !path.starts_with("/api/") || !http_.admits(request)) return files_;
     return request.method == "POST" ? looks_ : tiles_;
   }

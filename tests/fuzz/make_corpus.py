@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of fuzz_safetensors and fuzz_json into corpus/ beside this file.
+"""Writes the seeds of fuzz_safetensors, fuzz_json and fuzz_http into corpus/ beside this file.
 
 Seeds are small files, good and hostile, each named by what it holds. Those of safetensors are made from headers written out below and
 from the files of tests/data/cases/reports.jsonl. Run again after a change here; the result is in the repository.
@@ -88,8 +88,47 @@ JSON = {
     "wrong_types": b'{"hidden_size": "x", "layers": 1.0, "heads": -1, "flag": 0, "list": {}, "object": []}',
 }
 
+LOOK = "look=0123456789abcdef0123456789abcdef"  # which fuzz_http.cc replaces by the id of a look that is kept
+
+
+def request(line, *headers, body=b""):
+    return "\r\n".join([line + " HTTP/1.1", "Host: localhost:80", *headers, "", ""]).encode() + body
+
+
+def post(body, path="/api/look", *headers):
+    return request("POST " + path, "Content-Type: application/json", f"Content-Length: {len(body)}", *headers, body=body)
+
+
+def chunked(*lines):
+    return request("POST /api/look", "Content-Type: application/json", "Transfer-Encoding: chunked", body=b"\r\n".join(lines))
+
+
+HTTP = {
+    "page": request("GET /", "Accept-Encoding: br, gzip;q=0.5", 'If-None-Match: W/"x"', "Connection: close"),
+    "pipelined": request("GET /health") + b"\r\n" + request("HEAD /api/model") + b"GET /main.js HTTP/1.0\r\nHost: localhost:80\r\n\r\n",
+    "key": request("GET /?key=a%0d%0aX:y") + request("GET /api/model", "Authorization: Bearer x", "Cookie: a=b; sightline_key=x"),
+    "encoded_path": request("GET /%61pi/model") + request("GET /api%2fmodel") + request("GET /%u0061pi/model"),
+    "paths": request("GET /..%2f..%2fetc/passwd") + request("GET //api/model") + request("GET /index.html%00.js"),
+    "look": post(b'{"text": "the animal was tired", "truncate": true, "keep_layers": [1, 2]}'),
+    "look_texts": post(b'{"text": "\\u0000\\u202e</script>\\ud83d\\ude00 \xf0\x9f\x98\x80"}') + post(b'{"text": "\\ud800"}')
+    + post(b'{"text": "\xff"}') + post(b'{"text": " \\t"}') + post(b"[" * 20),
+    "chunks": chunked(b"7;a=b", b'{"text"', b"8", b':"tired"', b"1", b"}", b"0", b"T: x", b"", b""),
+    "chunk_line_feed": chunked(b"2;a\nb", b"{}", b"0", b"", b""),
+    "chunk_sizes": chunked(b"ffffffffffffffff", b"") + chunked(b"-1", b""),
+    "two_lengths": request("POST /api/look", "Content-Length: 2", "Transfer-Encoding: chunked", body=b"{}"),
+    "expect": request("POST /api/look", "Expect: 100-continue", "Content-Length: 2", body=b"{}"),
+    "look_again": request(f"GET /api/look?{LOOK}&explain=L2H1:1&lists=L1H2&only=explanations"),
+    "one_file": request(f"GET /api/look?{LOOK}&html=1&maps=L1,L2H2"),
+    "tile": request(f"GET /api/tile?{LOOK}&maps=all&rows=0:3&keys=1:4&step=2&mean=1"),
+    "tile_numbers": request(f"GET /api/tile?{LOOK}&maps=L1H1&step=1073741824&rows=0:9223372036854775807")
+    + request(f"GET /api/tile?{LOOK}&maps=L99999999999999999999&step=0&keys=-1:2"),
+    "tile_letters": request(f"GET /api/tile?{LOOK}&maps=%ff%fe&rows=%00&%c0%ae=+&maps=L1"),
+}
+
 if __name__ == "__main__":
     for name, content in {**dict(safetensors_of_reports()), **SAFETENSORS}.items():
         put("safetensors", name, content)
     for name, content in JSON.items():
         put("json", name, content)
+    for name, content in HTTP.items():
+        put("http", name, content)
