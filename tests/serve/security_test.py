@@ -136,7 +136,7 @@ class Keys(unittest.TestCase):
                         self.assertEqual(answer.headers["WWW-Authenticate"], "Bearer")
                     self.assertEqual(server.post_look(headers=headers).status, 401)
                 for path in ["/%61pi/model", "/api%2Fmodel", "/api/%6dodel", "/%u0061pi/model", "//api/model", "/x/../api/model"]:
-                    self.assertEqual(server.get(path).status, 404, path)  # no way around the key
+                    self.assertIn(server.get(path).status, (401, 404), path)  # no way around the key
                 self.assertEqual(server.get("/api/model", Authorization=f"Bearer {KEY}").status, 200)
                 self.assertEqual(server.get("/api/model", Cookie=f"a=b; sightline_key={KEY}; c=d").status, 200)
 
