@@ -101,4 +101,11 @@ const inkOver = rgb => ((luminance(rgb) + 0.05) ** 2 >= 0.05 * 1.05 ? 'rgb(0 0 0
 /** Ink on the colour of the same arguments. */
 export const inkAt = (t, special = false) => inkOver(at(scaleOf(special), t));
 export const inkOn = (weight, special = false) => inkAt(ease(weight), special);
-export const inkOnDifference = (x, max = 1) => inkOver(at('difference', placeOfDifference(x, max)));
+
+/** Colours and fonts of the page, as canvases take them. */
+export function inksOf(element) {
+  const style = getComputedStyle(element);
+  const value = name => style.getPropertyValue(name).trim();
+  const names = ['paper', 'ink', 'soft', 'edge', 'line', 'gaze', 'a', 'serif', 'sans'];
+  return Object.fromEntries(names.map(name => [name, value(`--${name}`)]));
+}

@@ -45,6 +45,7 @@
  * @property {() => State} state
  * @property {(patch: object, options?: {replace?: boolean}) => void} set
  *   Changes the state, then everything is updated. A choice makes a step of history; stepping along (`replace`) does not.
+ * @property {(text: string, chosen?: {w: number}) => void} setText   Looks at another text, where source.canEdit.
  * @property {() => Axis} axis     the axis as the state shows it (p, a, f); the same object while these stay
  * @property {() => number} item   the chosen word, as an item of the axis
  * @property {() => {layer: number, head: number}[]} chosenMaps

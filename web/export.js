@@ -1,5 +1,5 @@
 // What the page saves: the view as PNG or SVG, with its question, its finding and the caveat, and the look as one file.
-import { inksOf } from './views/map_paint.js';
+import { inksOf } from './colour.js';
 import { svg } from './dom.js';
 import { t } from './i18n.js';
 import { pictureOf } from './picture.js';
@@ -102,21 +102,6 @@ async function pngBlob(picture) {
   }
 }
 
-// The server makes it of all maps that it keeps, or, where that would be too large, of those that are shown.
-async function pageBlob(context) {
-  const url = `api/look?look=${encodeURIComponent(context.look.id)}&html=1`;
-  const shown = context.chosenMaps().map(({ layer, head }) => `L${layer}H${head}`).join(',');
-  let message = '';
-  for (const maps of ['', `&maps=${shown}`]) {
-    const response = await fetch(url + maps, { signal: context.signal });
-    if (response.ok) return response.blob();
-    const { error } = await response.json().catch(() => ({}));
-    message = error?.message ?? `HTTP ${response.status}`;
-    if (error?.code !== 'page_too_large') break;
-  }
-  throw new Error(message);
-}
-
 function nameOf({ view, l, h }, ending) {
   return `sightline-${view}-L${l}${h ? `H${h}` : ''}.${ending}`;
 }
@@ -133,7 +118,7 @@ function download(blob, name) {
 const blobOf = {
   png: async (context, mounted) => pngBlob(await wholePicture(context, mounted)),
   svg: async (context, mounted) => svgBlob(await wholePicture(context, mounted)),
-  html: pageBlob,
+  html: context => context.source.page({ look: context.look.id, maps: context.chosenMaps() }, { signal: context.signal }),
 };
 
 /** What the menu offers. */

@@ -71,9 +71,9 @@ export class Frame {
     this.#apply();
   };
 
-  /** Looks at a text; what was chosen in the last one means nothing in it. */
-  setText = text => {
-    const chosen = { w: null, t: null, z: null, zx: null, zy: null, c: 0 };
+  /** Looks at a text; what was chosen in the last one means nothing in it, but for a word where it was only changed. */
+  setText = (text, { w = null } = {}) => {
+    const chosen = { w, t: null, z: null, zx: null, zy: null, c: 0 };
     if (text.length <= LONGEST_IN_URL) this.set({ ...chosen, x: text, i: null });
     else this.#openPasted(text, chosen);
   };
@@ -128,7 +128,7 @@ export class Frame {
     return i ? { id: i } : { text: x ?? EXAMPLE, truncate: !!c };
   }
 
-  async #openPasted(text, chosen) {
+  #openPasted(text, chosen) {
     const id = `pasted-${this.#pasted.size + 1}`;
     this.#pasted.set(id, text);
     this.set({ ...chosen, x: null, i: id });

@@ -6,6 +6,7 @@ import { svg } from './dom.js';
 const SHAPE_STYLES = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'opacity'];
 const TEXT_STYLES = ['font-family', 'font-size', 'font-weight', 'font-style', 'font-stretch', 'letter-spacing', 'text-anchor'];
 const CLEAR = 'rgba(0, 0, 0, 0)';
+const RING = /^(rgb[^)]*\)) 0px 0px 0px ([\d.]+)px inset$/;  // what marks a chosen word
 const SIDES = ['top', 'right', 'bottom', 'left'];
 
 const rounded = x => Math.round(x * 100) / 100;
@@ -58,17 +59,22 @@ class Pictor {
     const place = this.#place(box);
     const radius = parseFloat(style.borderTopLeftRadius) || null;
     if (style.backgroundColor !== CLEAR) this.#out.append(svg('rect', { ...place, rx: radius, fill: style.backgroundColor }));
+    const [, ringColour, ring] = RING.exec(style.boxShadow) ?? [];
+    if (ring) this.#drawFrame(place, Number(ring), radius, ringColour);
     const widths = SIDES.map(side => (style[`border-${side}-style`] === 'none' ? 0 : parseFloat(style[`border-${side}-width`])));
     const colours = SIDES.map(side => style[`border-${side}-color`]);
     if (widths.every(width => width > 0 && width === widths[0]) && colours[0] !== CLEAR) {
-      const half = widths[0] / 2;
-      this.#out.append(svg('rect', {
-        x: place.x + half, y: place.y + half, width: place.width - 2 * half, height: place.height - 2 * half, rx: radius,
-        fill: 'none', stroke: colours[0], 'stroke-width': widths[0],
-      }));
+      this.#drawFrame(place, widths[0], radius, colours[0]);
     } else {
       SIDES.forEach((side, i) => this.#drawSide(side, widths[i], colours[i], place));
     }
+  }
+
+  #drawFrame({ x, y, width, height }, line, radius, colour) {
+    const half = line / 2;
+    this.#out.append(svg('rect', {
+      x: x + half, y: y + half, width: width - line, height: height - line, rx: radius, fill: 'none', stroke: colour, 'stroke-width': line,
+    }));
   }
 
   #drawSide(side, width, colour, { x, y, width: w, height: h }) {
@@ -96,7 +102,9 @@ class Pictor {
   }
 
   #drawCanvas(canvas, box) {
-    if (canvas.width > 0 && canvas.height > 0) this.#out.append(svg('image', { ...this.#place(box), href: canvas.toDataURL() }));
+    if (canvas.width === 0 || canvas.height === 0) return this.#out;
+    const squares = getComputedStyle(canvas).imageRendering === 'pixelated';
+    this.#out.append(svg('image', { ...this.#place(box), href: canvas.toDataURL(), 'image-rendering': squares ? 'pixelated' : null }));
     return this.#out;
   }
 

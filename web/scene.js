@@ -18,7 +18,7 @@ export class Scene {
   #axis = null;
   #page;
 
-  /** `page`: set, lead, announce and rail of the frame. */
+  /** `page`: set, setText, lead, announce and rail of the frame. */
   constructor({ source, model, look, signal, page }) {
     this.source = source;
     this.model = model;
@@ -49,6 +49,7 @@ export class Scene {
 
   state = () => this.#state;
   set = (patch, options) => this.#page.set(patch, options);
+  setText = (text, chosen) => this.#page.setText(text, chosen);
   lead = (question, finding) => this.#page.lead(question, finding);
   announce = text => this.#page.announce(text);
   theme = () => this.#state.th;

@@ -4,10 +4,11 @@ import { Recent } from './recent.js';
 
 /** What went wrong, and of which kind the page shows it: 'offline', 'gone', 'busy', 'long', 'empty' or 'failed'. */
 export class SourceError extends Error {
-  constructor(kind, message, retryAfter = 0) {
+  constructor(kind, message, { code = '', retryAfter = 0 } = {}) {
     super(message);
     this.name = 'SourceError';
     this.kind = kind;
+    this.code = code;  // the server's
     this.retryAfter = retryAfter;
   }
 }
@@ -20,8 +21,8 @@ const kindOf = (status, code) => KIND_OF_CODE[code] ?? KIND_OF_STATUS[status] ??
 async function errorOf(response) {
   const body = await response.json().catch(() => null);
   const message = body?.error?.message ?? `HTTP ${response.status}`;
-  const kind = kindOf(response.status, body?.error?.code ?? '');
-  return new SourceError(kind, message, Number(response.headers.get('Retry-After')) || 0);
+  const code = body?.error?.code ?? '';
+  return new SourceError(kindOf(response.status, code), message, { code, retryAfter: Number(response.headers.get('Retry-After')) || 0 });
 }
 
 const KEPT_BYTES = 64 << 20;
@@ -37,9 +38,9 @@ function namesOf(maps, kept) {
   return maps.map(map => `L${map.layer}H${map.head}`).join(',');
 }
 
-function floatsOf(buffer, shape) {
+function floatsOf(buffer, shape, expected) {
   const [count, rows, cols] = (shape ?? '').split(',').map(Number);
-  if (!(count * rows * cols * 4 === buffer.byteLength)) {
+  if (count !== expected || count * rows * cols * 4 !== buffer.byteLength) {
     throw new SourceError('failed', `${buffer.byteLength} bytes of weights, shape ${shape}`);
   }
   return { count, rows, cols, data: new Float32Array(buffer) };  // little-endian, as every browser's machine is
@@ -53,7 +54,7 @@ export class RemoteSource {
   #reports = new Recent(KEPT_TOKENS);
   #asked = new Map();    // look id -> the request that made it, to make it again
   #maps = new Map();     // look id -> the maps that it keeps
-  #renewed = new Map();  // look id that is gone -> the one that replaced it
+  #renewed = new Map();  // look id that is gone -> promise of the one that replaced it
 
   async #fetch(path, options) {
     let response;
@@ -91,7 +92,7 @@ export class RemoteSource {
     const report = id
       ? await (await this.#fetch(`api/look?look=${encodeURIComponent(id)}`, { signal })).json()
       : await this.#post({ text, ...(truncate && { truncate }) }, signal);
-    this.#maps.set(report.look, report.maps);
+    this.#maps.set(report.look, report.maps.filter(map => map.kept));
     this.#reports.set(key, report, report.tokens.length + 300);
     return report;
   }
@@ -99,15 +100,33 @@ export class RemoteSource {
   /** Asks for something of a look; where the server no longer keeps it, makes it once more. */
   async #ofLook(look, path, signal) {
     const now = this.#renewed.get(look) ?? look;
-    const url = id => `${path}&look=${encodeURIComponent(id)}`;
+    const url = async id => `${path}&look=${encodeURIComponent(await id)}`;
     try {
-      return await this.#fetch(url(now), { signal });
+      return await this.#fetch(await url(now), { signal });
     } catch (error) {
-      const request = this.#asked.get(look);
-      if (error.kind !== 'gone' || !request) throw error;
-      const report = await this.#post(request, signal);
-      this.#renewed.set(look, report.look);
-      return this.#fetch(url(report.look), { signal });
+      if (error.kind !== 'gone' || !this.#asked.has(look)) throw error;
+      // Who comes first has it made, for all that ask at the same time; so it ends with nobody's signal.
+      if ((this.#renewed.get(look) ?? look) === now) this.#renewed.set(look, this.#again(look));
+      return this.#fetch(await url(this.#renewed.get(look)), { signal });
+    }
+  }
+
+  async #again(look) {
+    try {
+      return (await this.#post(this.#asked.get(look))).look;
+    } catch (error) {
+      this.#renewed.delete(look);
+      throw error;
+    }
+  }
+
+  /** The page with this look as one file: of all maps that the server keeps, or, where that would be too large, of `maps`. */
+  async page({ look, maps }, { signal } = {}) {
+    try {
+      return await (await this.#ofLook(look, 'api/look?html=1', signal)).blob();
+    } catch (error) {
+      if (error.code !== 'page_too_large') throw error;
+      return (await this.#ofLook(look, `api/look?html=1&maps=${namesOf(maps, [])}`, signal)).blob();
     }
   }
 
@@ -118,7 +137,7 @@ export class RemoteSource {
     const kept = this.#blocks.get(key);
     if (kept) return kept;
     const response = await this.#ofLook(look, path, signal);
-    const block = floatsOf(await response.arrayBuffer(), response.headers.get('Sightline-Shape'));
+    const block = floatsOf(await response.arrayBuffer(), response.headers.get('Sightline-Shape'), mean ? 1 : maps.length);
     this.#blocks.set(key, block, block.data.byteLength);
     return block;
   }

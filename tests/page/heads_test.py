@@ -50,6 +50,17 @@ class Heads(PageTest):
                 near = [table[int(place)], table[min(255, int(place) + 1)]]
                 self.assertIn(pixels[4 * i : 4 * i + 3], near)
 
+    def test_what_is_set_aside_keeps_its_place_and_is_blank(self):
+        special = [word["special"] for word in self.report["words"]]
+        n = len(special)
+        for options, away in (({"a": 1}, special), ({"f": 1}, [True] + [False] * (n - 1)), ({}, [False] * n)):
+            self.open("heads", x=SENTENCE, l=1, h=1, **options)
+            for place in (".tile[data-key='1.1'] canvas", ".tile[data-key='2.3'] canvas", "canvas.largemap"):
+                alphas = self.page.evaluate(
+                    "s => { const c = document.querySelector(s); return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]"
+                    ".filter((_, i) => i % 4 === 3); }", place)
+                self.assertEqual(alphas, [0 if away[i] or away[j] else 255 for i in range(n) for j in range(n)], (options, place))
+
     def test_sharpest_is_named(self):
         sharpest = self.report["sharpest"]
         summary = next(m["summary"] for m in self.report["maps"] if m["name"] == sharpest["name"])

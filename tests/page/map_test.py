@@ -132,6 +132,25 @@ class Long(MapTest, LongPage):
         self.assertLessEqual(max(-(-rows // step) for step, rows in asked), 256)
         self.assertTrue(all(top % step == 0 for step, top, *_ in self.server.asked))
 
+    def test_tiles_that_fail_are_not_asked_for_all_the_time(self):
+        self.expected_errors = (r"status of 503",)
+        self.open("map", x="made up", l=1, h=1)
+        self.quiet()
+        refused = []
+
+        def refuse(route):
+            refused.append(route.request.url)
+            route.fulfill(status=503, json={"error": {"code": "busy", "message": "busy"}})
+
+        self.page.route("**/api/tile*", refuse)
+        self.page.keyboard.press("+")
+        self.page.keyboard.press("+")
+        self.page.wait_for_timeout(1500)
+        self.assertTrue(refused)
+        self.assertLessEqual(len(refused), 8)  # four at a time
+        self.page.unroute("**/api/tile*")
+        self.quiet()
+
     def test_readout_far_in(self):
         for row, col in ((0, 0), (77_777, 12_345), (99_999, 99_999)):
             with self.subTest(row=row, col=col):

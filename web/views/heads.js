@@ -1,7 +1,7 @@
 // Heads: every head's map at once, the number that `look` prints for each, and the chosen one large in the rail.
 import { gazeTable } from '../colour.js';
 import { radioGroup } from '../controls.js';
-import { el, svg, wordElement } from '../dom.js';
+import { el, wordElement } from '../dom.js';
 import { distanceText, percentText, rich, t } from '../i18n.js';
 import { strong } from './text_sentence.js';
 
@@ -21,14 +21,23 @@ const NUMBERS = {
   distance: { key: 'distance', text: s => distanceText(s.distance), share: (s, n) => s.distance / n },
 };
 
-/** Thumbnails [{side rows, data}] by map name: of items where all weights are in memory, else pooled over tokens. */
+/** Which cells of `step` items a side hold something that is set aside. */
+function awayOf(axis, step) {
+  const away = new Uint8Array(Math.ceil(axis.count / step));
+  for (let i = 0; i < axis.count; i++) if (!axis.shown(i)) away[Math.floor(i / step)] = 1;
+  return away;
+}
+
+/** Thumbnails [{side, data, away}] in the order of the maps: of items where all weights are in memory, else pooled over
+ * tokens. */
 async function thumbnails(context) {
   const { look, weights, source, signal } = context;
   const axis = context.axis();
   if (weights.whole && axis.count <= MOST_CELLS) {
     const all = [0, axis.count];
     const data = await weights.block({ axis, maps: look.maps, rows: all, keys: all });
-    return look.maps.map((_, m) => ({ side: axis.count, data: data.subarray(m * axis.count ** 2, (m + 1) * axis.count ** 2) }));
+    const away = awayOf(axis, 1);
+    return look.maps.map((_, m) => ({ side: axis.count, data: data.subarray(m * axis.count ** 2, (m + 1) * axis.count ** 2), away }));
   }
   const n = look.tokens.length;
   let step = 1;
@@ -36,21 +45,24 @@ async function thumbnails(context) {
   const side = Math.ceil(n / step);
   const together = Math.max(1, Math.floor(MOST_REQUEST / (side * side)));
   const pictures = [];
+  const away = awayOf(look.axis({ pieces: true, aside: axis.aside, sink: axis.sink }), step);
   for (let m = 0; m < look.maps.length; m += together) {
     const maps = look.maps.slice(m, m + together);
     const { data } = await source.weights({ look: look.id, maps, rows: [0, n], keys: [0, n], step }, { signal });
-    maps.forEach((_, k) => pictures.push({ side, data: data.subarray(k * side * side, (k + 1) * side * side) }));
+    maps.forEach((_, k) => pictures.push({ side, data: data.subarray(k * side * side, (k + 1) * side * side), away }));
   }
   return pictures;
 }
 
-function paint(canvas, { side, data }, context) {
+// What is set aside keeps its place and shows the paper.
+function paint(canvas, { side, data, away }, context) {
   canvas.width = side;
   canvas.height = side;
   const paper = canvas.getContext('2d');
   const image = paper.createImageData(side, side);
   const table = gazeTable();
   for (let i = 0; i < data.length; i++) {
+    if (away[Math.floor(i / side)] || away[i % side]) continue;
     const colour = table[Math.round(context.shade(data[i]) * (table.length - 1))];
     image.data[4 * i] = colour[0];
     image.data[4 * i + 1] = colour[1];
@@ -140,7 +152,7 @@ class Heads {
     this.#fit();
     this.#mark(state);
     this.#drawNumbers(state);
-    const redraw = ['v', 'th', 'p', 'lang'].some(key => change.has(key));
+    const redraw = ['v', 'th', 'p', 'a', 'f', 'lang'].some(key => change.has(key));
     if (redraw) {
       const pictures = await thumbnails(this.#context);
       if (asked !== this.#asked) return;
@@ -199,40 +211,13 @@ class Heads {
   #drawLarge({ l, h }) {
     const own = [...this.#tiles.values()].filter(tile => tile.map.layer === l && (h === 0 || tile.map.head === h) && tile.picture);
     if (own.length === 0) return;
-    const { side } = own[0].picture;
+    const { side, away } = own[0].picture;
     const data = own[0].picture.data.map((_, i) => own.reduce((sum, tile) => sum + tile.picture.data[i], 0) / own.length);
-    paint(this.#large, { side, data }, this.#context);
+    paint(this.#large, { side, data, away }, this.#context);
   }
 
   destroy() {
     this.#asked++;
-  }
-
-  /** Every tile as a picture with its number. */
-  svg() {
-    const { look } = this.#context;
-    const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const text = (x, y, anchor, label) => svg('text', {
-      x, y, 'text-anchor': anchor, fill: colour('--ink'), 'font-family': '"Instrument Sans", sans-serif', 'font-size': 11,
-    }, label);
-    const cell = { width: 80, height: 96 };
-    const parts = look.layers.flatMap((l, r) => [
-      text(10, 60 + r * cell.height, 'middle', String(l)),
-      ...Array.from({ length: look.heads }, (_, i) => this.#tilePicture(l, i + 1, 24 + i * cell.width, 20 + r * cell.height, text)),
-    ]);
-    const columns = Array.from({ length: look.heads }, (_, i) => text(24 + i * cell.width + 36, 12, 'middle', String(i + 1)));
-    const width = 24 + look.heads * cell.width;
-    const height = 20 + look.layers.length * cell.height;
-    return svg('svg', { width, height, viewBox: `0 0 ${width} ${height}` }, columns, parts);
-  }
-
-  #tilePicture(l, h, x, y, text) {
-    const tile = this.#tiles.get(`${l}.${h}`);
-    if (!tile?.picture) return null;
-    return [
-      svg('image', { x, y, width: 72, height: 72, href: tile.canvas.toDataURL(), style: { imageRendering: 'pixelated' } }),
-      text(x + 72, y + 85, 'end', tile.number.textContent),
-    ];
   }
 }
 

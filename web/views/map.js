@@ -1,4 +1,5 @@
 // Map: every weight of a head, from 12 words to 100,000 × 100,000 tokens. Overview first, exact tiles as one goes in.
+import { inksOf } from '../colour.js';
 import { el } from '../dom.js';
 import { countText, rich, t, weightText } from '../i18n.js';
 import { pictureOf } from '../picture.js';
@@ -6,7 +7,7 @@ import { precisionNote } from '../precision.js';
 import { Camera } from './map_camera.js';
 import { listen } from './map_gestures.js';
 import { MapGrid } from './map_grid.js';
-import { inksOf, MapPainter } from './map_paint.js';
+import { MapPainter } from './map_paint.js';
 import { MapReadout } from './map_readout.js';
 import { TileStore } from './map_tiles.js';
 
@@ -34,6 +35,7 @@ class MapView {
   #readout;
   #at = null;            // [row, col] that is read
   #hovering = false;
+  #pointed = 0;          // counts what was pointed at: an older answer does not take its place
   #frame = 0;
   #saving = 0;
   #reading = 0;
@@ -113,10 +115,12 @@ class MapView {
     const grid = this.#grid;
     const state = context.state();
     const row = grid.axis.itemOf(state.w);
+    const pointed = ++this.#pointed;
     if (state.t != null) {
       this.#at = [row, grid.axis.itemOf(state.t)];
     } else {
       const { data } = await grid.block([row, row + 1], [0, grid.count], 1, context.signal);
+      if (pointed !== this.#pointed) return;
       this.#at = [row, grid.axis.target(data, row)];
     }
     this.#read();
@@ -235,6 +239,7 @@ class MapView {
 
   #point(cell) {
     if (this.#at && cell[0] === this.#at[0] && cell[1] === this.#at[1]) return;
+    this.#pointed++;
     this.#at = cell;
     this.#draw();
     this.#read();

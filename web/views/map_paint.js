@@ -11,14 +11,6 @@ const SAMPLED = 200;   // items, spread over the text, whose labels are measured
 const TICKS = [1, 2, 5];
 const TICK_GAP = 64;   // px between ticks, at least
 
-/** Colours and fonts of the page, as canvases take them. */
-export function inksOf(element) {
-  const style = getComputedStyle(element);
-  const value = name => style.getPropertyValue(name).trim();
-  const names = ['paper', 'ink', 'soft', 'edge', 'line', 'gaze', 'a', 'serif', 'sans'];
-  return Object.fromEntries(names.map(name => [name, value(`--${name}`)]));
-}
-
 /** The first step of 1, 2, 5, 10, 20, … that leaves room between ticks. */
 export function tickStep(scale) {
   for (let power = 1; ; power *= 10) {

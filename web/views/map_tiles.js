@@ -6,6 +6,7 @@ import { TILE } from './map_grid.js';
 const KEPT = 160;     // tiles, of 256 kB of weights and as much of colour
 const REQUESTS = 4;   // at a time
 const WORK = 8;       // ms of colouring a frame
+const ASKED_AGAIN_AFTER = 2000;  // ms after an error; at once would be as often as a screen is drawn
 
 const packed = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
@@ -32,6 +33,7 @@ export class TileStore {
   #tiles = new Map();     // "level.row.col" -> {data, rows, cols, canvas}
   #requests = new Map();  // the same names -> AbortController
   #palette = null;
+  #resting = 0;           // timer: after an error nothing is asked for until it ends
   #changed;
   #failed;
 
@@ -55,6 +57,8 @@ export class TileStore {
   stop() {
     for (const request of this.#requests.values()) request.abort();
     this.#requests.clear();
+    clearTimeout(this.#resting);
+    this.#resting = 0;
   }
 
   #names({ x, y, span }, level) {
@@ -140,7 +144,7 @@ export class TileStore {
     const distance = ({ level, row, col }) => Math.hypot((col + 0.5) * (TILE << level) - x, (row + 0.5) * (TILE << level) - y);
     wanted.sort((a, b) => b.level - a.level || distance(a) - distance(b));
     for (const place of wanted) {
-      if (this.#requests.size >= REQUESTS) return;
+      if (this.#resting || this.#requests.size >= REQUESTS) return;
       if (!this.#requests.has(place.name)) this.#request(place);
     }
   }
@@ -156,10 +160,19 @@ export class TileStore {
       this.#forget();
       this.#changed();
     } catch (error) {
-      if (!request.signal.aborted) this.#failed(error);
+      if (!request.signal.aborted) this.#rest(error);
     } finally {
       if (this.#requests.get(name) === request) this.#requests.delete(name);
     }
+  }
+
+  #rest(error) {
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => {
+      this.#resting = 0;
+      this.#changed();
+    }, ASKED_AGAIN_AFTER);
+    this.#failed(error);
   }
 
   #forget() {

@@ -120,12 +120,12 @@ class StepsView {
 
   // The sentence, to be edited where it is looked at.
   #editor() {
-    const { source, look, set } = this.#context;
+    const { source, look, state, setText } = this.#context;
     if (!source.canEdit || look.text.length > 400) return null;
     const input = el('input', { type: 'text', class: 'sentence', value: look.text, dir: 'auto', 'aria-label': t('stepsEdit'), 'data-key': 'sentence', spellcheck: 'false' });
     const look_ = () => {
       const text = input.value.trim();
-      if (text && text !== look.text) set({ x: text, i: null, c: 0, t: null, z: null, zx: null, zy: null });
+      if (text && text !== look.text) setText(text, { w: state().w });
     };
     input.addEventListener('keydown', event => {
       if (event.key === 'Enter') look_();

@@ -101,10 +101,6 @@ class Sentence {
     this.#previewing++;
     this.#part?.destroy();
   }
-
-  svg() {
-    return this.#part?.svg() ?? null;
-  }
 }
 
 export const view = {
@@ -127,7 +123,6 @@ export const view = {
       get keys() {
         return part?.keys ?? [];
       },
-      svg: () => part?.svg() ?? null,
     };
   },
 };

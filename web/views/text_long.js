@@ -189,20 +189,6 @@ export class LongText {
   destroy() {
     this.#asked++;
   }
-
-  svg() {
-    const picture = this.#strip?.cloneNode(true);
-    if (!picture) return null;
-    const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const paint = (selector, attributes) => picture.querySelectorAll(selector).forEach(element =>
-      Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value)));
-    paint('text', { fill: colour('--ink'), 'font-family': '"Instrument Sans", sans-serif', 'font-size': 12 });
-    paint('.outline', { fill: 'none', stroke: colour('--line') });
-    paint('.part', { fill: colour('--ink') });
-    paint('.part.odd', { fill: colour('--edge') });
-    paint('.eye', { fill: colour('--ink') });
-    return picture;
-  }
 }
 
 const rangeText = (begin, end) => t('passageRange', { a: countText(begin + 1), b: countText(end) });

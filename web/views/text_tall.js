@@ -139,22 +139,4 @@ export class TallSentence {
   }
 
   destroy() {}
-
-  svg() {
-    const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const axis = this.#context.axis();
-    const middle = i => i * this.#height + this.#height / 2 + 5;
-    const texts = this.#rows.map(({ word, number }, i) => [
-      svg('text', { x: GUTTER + 8, y: middle(i), fill: colour('--ink'), 'font-size': axis.special(i) ? 13 : 18,
-        'font-family': axis.special(i) ? '"Instrument Sans", sans-serif' : 'Newsreader, Georgia, serif' }, word.textContent),
-      svg('text', { x: GUTTER + 260, y: middle(i), 'text-anchor': 'end', fill: colour('--ink'), 'font-size': 13,
-        'font-family': '"Instrument Sans", sans-serif' }, number.textContent)]);
-    const height = this.#rows.length * this.#height;
-    const layer = [...this.#layer.cloneNode(true).childNodes];
-    layer.at(-1).setAttribute('fill', colour('--ink'));
-    const grid = this.#wide && svg('g', { transform: `translate(${GUTTER + 290} 0)` },
-      [...this.#box.querySelector('.tallheads svg').cloneNode(true).childNodes]);
-    const width = GUTTER + 280 + (this.#wide ? this.#heads.length * HEAD_COLUMN + 20 : 0);
-    return svg('svg', { width, height, viewBox: `0 0 ${width} ${height}` }, layer, texts, grid);
-  }
 }

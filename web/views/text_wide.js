@@ -210,30 +210,4 @@ export class WideSentence {
   destroy() {
     cancelAnimationFrame(this.#frame);
   }
-
-  /** The whole as one SVG, colours and fonts as attributes. */
-  svg() {
-    const { x, w, mid, size } = this.#columns;
-    const { line, wordHeight, stripTop, row } = this.#size;
-    const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const axis = this.#context.axis();
-    const words = this.#words.map((word, i) => [
-      svg('rect', { x: x[i], y: line + 4, width: w[i], height: wordHeight, rx: 3, fill: word.style.backgroundColor || 'none',
-        stroke: i === this.#context.item() ? colour('--ink') : 'none', 'stroke-width': 2 }),
-      svg('text', { x: mid[i], y: line + 4 + wordHeight * 0.7, 'text-anchor': 'middle', fill: word.style.color || colour('--soft'),
-        'font-family': axis.special(i) ? '"Instrument Sans", sans-serif' : 'Newsreader, Georgia, serif',
-        'font-size': axis.special(i) ? specialSize(size) * 0.9 : size }, axis.label(i)),
-      svg('text', { x: mid[i], y: line + wordHeight + 20, 'text-anchor': 'middle', fill: colour('--ink'),
-        'font-family': '"Instrument Sans", sans-serif', 'font-size': 12 }, this.#numbers[i].textContent)]);
-    const beams = [...this.#beamLayer.cloneNode(true).childNodes];
-    beams.at(-1).setAttribute('fill', colour('--ink'));
-    const strip = svg('g', { transform: `translate(0 ${stripTop + STRIP_TITLE})` }, [...this.#strip.cloneNode(true).childNodes]);
-    strip.querySelector('.chosen')?.setAttribute('stroke', colour('--ink'));
-    strip.querySelector('.chosen')?.setAttribute('fill', 'none');
-    const names = this.#heads.map(({ head }, k) => svg('text', { x: this.#columns.begin - 36, y: stripTop + STRIP_TITLE + k * row + row * 0.7,
-      fill: colour('--soft'), 'font-family': '"Instrument Sans", sans-serif', 'font-size': 12 }, `H${head}`));
-    const width = this.#stage.clientWidth;
-    const height = this.#stage.clientHeight;
-    return svg('svg', { width, height, viewBox: `0 0 ${width} ${height}` }, beams, words, strip, names);
-  }
 }
