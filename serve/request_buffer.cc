@@ -21,7 +21,8 @@ bool is_value(char c) {
   return c == '\t' || (byte >= 0x20 && byte != 0x7f);
 }
 
-bool is_visible(char c) { return c > 0x20 && c < 0x7f; }
+// What may stand in a target. A fragment stays with the client; cpp-httplib would cut it off and answer what is before it.
+bool is_target(char c) { return c > 0x20 && c < 0x7f && c != '#'; }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -154,7 +155,7 @@ bool RequestBuffer::parse_request_line(std::string_view line) {
   }
   return !request_.method.empty() && request_.method.size() <= kMethodLetters &&
          std::ranges::all_of(request_.method, [](char c) { return c >= 'A' && c <= 'Z'; }) &&
-         request_.target.starts_with('/') && std::ranges::all_of(request_.target, is_visible) &&
+         request_.target.starts_with('/') && std::ranges::all_of(request_.target, is_target) &&
          (request_.version == "HTTP/1.1" || request_.version == "HTTP/1.0");
 }
 

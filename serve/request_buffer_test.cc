@@ -80,6 +80,7 @@ TEST(RequestBuffer, RefusesWhatIsNoRequest) {
       "GET /\r\n\r\n",
       "\n\r\n\r\n",
       "GET / HTTP/1.1 \r\nHost: x\r\n\r\n",
+      "GET /# HTTP/1.1\r\nHost: x\r\n\r\n",
       "GET\t/ HTTP/1.1\r\nHost: x\r\n\r\n",
       "G-T / HTTP/1.1\r\nHost: x\r\n\r\n",
       line + "Host: y\r\n\r\n",

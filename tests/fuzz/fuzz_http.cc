@@ -51,11 +51,8 @@ bool same(const HttpRequest& a, const HttpRequest& b) {
 
 // The model is read once; what is kept of looks is small.
 struct Service {
-  explicit Service(const std::string& key) {
-    options.api_key = key;
-    options.max_text = 8 << 10;
-    options.memory = 16 << 20;
-  }
+  explicit Service(const std::string& key)
+      : options{.api_key = key, .allowed_hosts = {}, .max_text = 8 << 10, .memory = 16 << 20, .keep_layers = {}} {}
   Reply answer(const HttpRequest& request) { return http.answer(request, gone); }
 
   ServeOptions options;

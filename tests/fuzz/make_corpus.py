@@ -108,6 +108,7 @@ HTTP = {
     "pipelined": request("GET /health") + b"\r\n" + request("HEAD /api/model") + b"GET /main.js HTTP/1.0\r\nHost: localhost:80\r\n\r\n",
     "key": request("GET /?key=a%0d%0aX:y") + request("GET /api/model", "Authorization: Bearer x", "Cookie: a=b; sightline_key=x"),
     "encoded_path": request("GET /%61pi/model") + request("GET /api%2fmodel") + request("GET /%u0061pi/model"),
+    "fragment": request("GET /#pi/tile?a=b"),
     "paths": request("GET /..%2f..%2fetc/passwd") + request("GET //api/model") + request("GET /index.html%00.js"),
     "look": post(b'{"text": "the animal was tired", "truncate": true, "keep_layers": [1, 2]}'),
     "look_texts": post(b'{"text": "\\u0000\\u202e</script>\\ud83d\\ude00 \xf0\x9f\x98\x80"}') + post(b'{"text": "\\ud800"}')

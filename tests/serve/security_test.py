@@ -81,7 +81,7 @@ class Loopback(unittest.TestCase):
     def test_paths_lead_to_the_page_alone(self):
         for path in ["/../etc/passwd", "/..%2f..%2fetc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/etc/passwd",
                      "/index.html/../files.txt", "/.%00./x", "/index.html%00.js", "/index.html/", "/INDEX.HTML",
-                     "/web/index.html", "/files.txt", "/css/", "/%c0%ae%c0%ae/x", "/\\..\\x", "/%", "/%zz"]:
+                     "/web/index.html", "/files.txt", "/css/", "/%c0%ae%c0%ae/x", "/\\..\\x", "/%", "/%zz", "/%68ealth", "/api%2fmodel"]:
             answer = self.server.raw(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.server.port}\r\n"
                                      "Connection: close\r\n\r\n".encode())
             self.assertEqual(serving.status_of(answer), 404, path)
