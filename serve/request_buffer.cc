@@ -21,7 +21,8 @@ bool is_value(char c) {
   return c == '\t' || (byte >= 0x20 && byte != 0x7f);
 }
 
-// What may stand in a target. A fragment stays with the client; cpp-httplib would cut it off and answer what is before it.
+// What may stand in a target. A fragment stays with the client; cpp-httplib would cut it off and answer what is before
+// it.
 bool is_target(char c) { return c > 0x20 && c < 0x7f && c != '#'; }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
