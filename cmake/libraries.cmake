@@ -82,8 +82,9 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
 
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   find_package(Threads REQUIRED)
-  find_library(HTTPLIB_LIBRARY cpp-httplib REQUIRED)
-  find_path(HTTPLIB_INCLUDE_DIR httplib.h REQUIRED)
+  # With the definitions that the library was compiled with: its structs have other members without them.
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
   # The page is part of the program.
   set(web ${PROJECT_SOURCE_DIR}/web)
   set(openapi ${PROJECT_SOURCE_DIR}/serve/openapi.json)
@@ -96,8 +97,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     DEPENDS ${embed} ${openapi} ${web}/files.txt ${page_files})
   sightline_sources(serve_sources serve)
   add_library(sightline_serve STATIC ${serve_sources} ${PROJECT_BINARY_DIR}/page_files.cc)
-  target_include_directories(sightline_serve PRIVATE ${HTTPLIB_INCLUDE_DIR})
-  target_link_libraries(sightline_serve PUBLIC sightline_model PRIVATE ${HTTPLIB_LIBRARY} Threads::Threads)
+  target_link_libraries(sightline_serve PUBLIC sightline_model PkgConfig::HTTPLIB PRIVATE Threads::Threads)
 
   sightline_sources(cli_sources cli)
   list(FILTER cli_sources EXCLUDE REGEX "/main\\.cc$")

@@ -40,14 +40,22 @@ class Lanes : public Answerer {
 
   bool answer(HttpRequest request, Gone gone, Done done) override {
     const auto shared = std::make_shared<HttpRequest>(std::move(request));
-    return lane_of(*shared).push([this, shared, gone = std::move(gone), done = std::move(done)] {
-      done(*gone ? Reply{{}, true} : http_.answer(*shared, gone));
-    });
+    return lane_of(*shared).push(
+        [this, shared, gone = std::move(gone), done = std::move(done)] { done(answered(*shared, gone)); });
   }
 
   Reply refusal(int status, const std::string& reason) const override { return Http::refusal(status, reason); }
 
  private:
+  // Where not even an error can be put into words, as for want of memory, the connection closes without one.
+  Reply answered(const HttpRequest& request, const Gone& gone) {
+    try {
+      if (!*gone) return http_.answer(request, gone);
+    } catch (...) {
+    }
+    return {{}, true};
+  }
+
   // A request that is refused anyhow keeps nobody waiting.
   WorkQueue& lane_of(const HttpRequest& request) {
     const std::string_view path = path_of(request.target);
