@@ -53,9 +53,10 @@ std::string to_text(ReportJson report, const std::string& id) {
   return engine::report_text(report);
 }
 
-ReportJson short_report(const engine::Look& look, std::span<const engine::Explanation> explanations) {
+ReportJson short_report(const engine::Look& look, std::span<const engine::Explanation> explanations, bool axes) {
   engine::ReportOptions options;
   options.lists = false;
+  options.axes = axes;
   options.explained_keys = static_cast<std::size_t>(kMaxExplainedNumbers / (4 * look.model().config.head_width));
   return engine::build_report(look, options, explanations);
 }
@@ -64,6 +65,7 @@ void add_lists(const engine::Look& look, const engine::MapId& map, ReportJson& r
   look.require_kept(map);
   engine::ReportOptions options;
   options.maps = {map};
+  options.axes = false;
   ReportJson one = engine::build_report(look, options);
   for (ReportJson& entry : report["maps"]) {
     if (entry["layer"] == map.layer && entry["head"] == map.head) entry = std::move(one["maps"][0]);
@@ -126,7 +128,7 @@ std::string Api::look(std::string_view body, const Wanted& wanted) {
   choose_layers(key);
   const auto found = store_.find(key);
   const KeptLook look = found ? *found : make(std::move(key), wanted);
-  return to_text(short_report(*look.look, {}), look.id);
+  return to_text(short_report(*look.look, {}, true), look.id);
 }
 
 std::string Api::look_again(const Parameters& parameters) {
@@ -143,7 +145,7 @@ std::string Api::look_again(const Parameters& parameters) {
   const auto [id, look] = kept(parameters);
   std::vector<engine::Explanation> explanations;
   if (row) explanations.push_back(explain_row(*look, *row));
-  ReportJson report = short_report(*look, explanations);
+  ReportJson report = short_report(*look, explanations, whole);
   if (lists) add_lists(*look, *lists, report);
   if (whole) return to_text(std::move(report), id);
   ReportJson part;

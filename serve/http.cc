@@ -58,9 +58,7 @@ class MemoryStream : public httplib::Stream {
 };
 
 bool is_last(const HttpRequest& request) {
-  std::string connection(request.header("connection"));
-  std::ranges::transform(connection, connection.begin(), [](unsigned char c) { return std::tolower(c); });
-  return request.version == "HTTP/1.0" || connection.find("close") != std::string::npos;
+  return request.version == "HTTP/1.0" || lowered(request.header("connection")).find("close") != std::string::npos;
 }
 
 // A list such as "br;q=1, gzip;q=0.5": whether gzip is in it and not refused.

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "serve/http_error.h"
 #include "sightline/error.h"
+#include "src/engine/look_memory.h"
 #include "src/format/json.h"
 
 namespace sightline::serve {
@@ -47,9 +49,7 @@ std::vector<int> parse_layers(const nlohmann::json& array) {
     if (!whole) refuse("\"keep_layers\" holds layers, whole numbers from 1");
     layers.push_back(layer.get<int>());
   }
-  std::ranges::sort(layers);
-  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
-  return layers;
+  return engine::distinct_layers(std::move(layers));
 }
 
 }  // namespace

@@ -27,12 +27,6 @@ bool is_target(char c) { return c > 0x20 && c < 0x7f && c != '#'; }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), lower);
-  return result;
-}
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
@@ -46,6 +40,12 @@ bool parse_size(std::string_view digits, int base, std::size_t& value) {
 }
 
 }  // namespace
+
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), lower);
+  return result;
+}
 
 std::string_view HttpRequest::header(std::string_view name) const {
   const auto found = headers.find(name);
@@ -93,11 +93,11 @@ bool RequestBuffer::read_part() {
     case Part::head:
       return read_head();
     case Part::length:
-      return read_length();
+      return read_counted(Part::done);
     case Part::chunk_line:
       return read_chunk_line();
     case Part::chunk:
-      return read_chunk();
+      return read_counted(Part::chunk_end);
     case Part::chunk_end:
       return read_chunk_end();
     case Part::trailer:
@@ -194,13 +194,14 @@ void RequestBuffer::begin_body() {
   continue_ = part_ != Part::done && lowered(request_.header("expect")) == "100-continue";
 }
 
-bool RequestBuffer::read_length() {
+// The bytes of the body that are left of a counted number, and then the next part.
+bool RequestBuffer::read_counted(Part next) {
   const std::string_view some = rest().substr(0, left_);
   request_.body.append(some);
   at_ += some.size();
   left_ -= some.size();
   if (left_ > 0) return false;
-  part_ = Part::done;
+  part_ = next;
   return true;
 }
 
@@ -227,16 +228,6 @@ bool RequestBuffer::read_chunk_line() {
   }
   part_ = left_ > 0 ? Part::chunk : Part::trailer;
   trailers_ = 0;
-  return true;
-}
-
-bool RequestBuffer::read_chunk() {
-  const std::string_view some = rest().substr(0, left_);
-  request_.body.append(some);
-  at_ += some.size();
-  left_ -= some.size();
-  if (left_ > 0) return false;
-  part_ = Part::chunk_end;
   return true;
 }
 

@@ -12,6 +12,9 @@ namespace sightline::serve {
 /// A target up to its query, as it came: nothing is decoded.
 inline std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
 
+/// With ASCII letters in lower case, as names of headers and hosts are compared.
+std::string lowered(std::string_view text);
+
 /// A whole request, its body decoded. Names of headers are in lower case, and none stands twice.
 struct HttpRequest {
   std::string method, target, version;
@@ -67,9 +70,8 @@ class RequestBuffer {
   bool parse_request_line(std::string_view line);
   bool parse_header(std::string_view line);
   void begin_body();
-  bool read_length();
+  bool read_counted(Part next);
   bool read_chunk_line();
-  bool read_chunk();
   bool read_chunk_end();
   bool read_trailer();
   bool take_line(std::size_t limit, std::string& line);

@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::string_view kCookie = "sightline_key";
 
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char c) { return c < 0x80 ? std::tolower(c) : c; });
-  return result;
-}
-
 // "[::1]:80" is ("::1", "80"), "name" is ("name", ""); nothing where it is neither.
 std::optional<std::pair<std::string, std::string>> split_authority(std::string_view authority) {
   std::size_t host_begin = 0, host_end = authority.rfind(':');

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <algorithm>
+#include <iterator>
 
 #include "sightline/error.h"
 #include "src/cpu/parallel.h"
@@ -28,6 +29,12 @@ std::int64_t key_width(const ModelFacts& model) { return model.config.kv_heads *
 
 }  // namespace
 
+std::vector<int> distinct_layers(std::vector<int> layers) {
+  std::ranges::sort(layers);
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  return layers;
+}
+
 void require_layers(const ModelFacts& model, std::span<const int> layers) {
   for (const int layer : layers) {
     if (layer >= 1 && layer <= model.config.layers) continue;
@@ -38,9 +45,8 @@ void require_layers(const ModelFacts& model, std::span<const int> layers) {
 
 std::size_t look_bytes(const ModelFacts& model, std::int64_t tokens, std::span<const int> keep_layers, int top) {
   require_layers(model, keep_layers);
-  const std::int64_t layers = keep_layers.empty()
-                                  ? model.config.layers
-                                  : static_cast<std::int64_t>(std::set(keep_layers.begin(), keep_layers.end()).size());
+  const std::int64_t layers =
+      keep_layers.empty() ? model.config.layers : std::ssize(distinct_layers({keep_layers.begin(), keep_layers.end()}));
   const std::int64_t vectors = kNumber * tokens * (query_width(model) + 2 * key_width(model));
   const auto of_token = static_cast<std::int64_t>(sizeof(LookToken) + sizeof(AxisItem) + sizeof(std::int32_t));
   return static_cast<std::size_t>(layers * (vectors + observed_bytes(model, tokens, top)) + tokens * of_token);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "src/engine/model_facts.h"
 
@@ -19,6 +20,9 @@ std::size_t look_bytes(const ModelFacts& model, std::int64_t tokens, std::span<c
 /// Bytes that the pass of such a look takes while it runs, on top of look_bytes(): hidden states, the layer at hand,
 /// and the kernel's workspace. A bound: small models may take half of it. `threads`: as SessionOptions::threads.
 std::size_t pass_bytes(const ModelFacts& model, std::int64_t tokens, int threads = 0, int top = 4);
+
+/// Layers that were asked for: ascending, each once.
+std::vector<int> distinct_layers(std::vector<int> layers);
 
 /// Throws BadArgument for a layer that the model does not have.
 void require_layers(const ModelFacts& model, std::span<const int> layers);

@@ -26,6 +26,7 @@ struct ReportOptions {
   bool pieces = false;             // that grid between tokens rather than words
   bool special = true;             // false: leave special tokens out of grid and top keys (never renormalised)
   bool lists = true;               // false: no `row` and `col`, which grow with the text
+  bool axes = true;                // false: `tokens`, `words`, `dropped` are empty, for who takes a part of the report
   std::size_t explained_keys = 0;  // keys of an explanation at most, those with the largest weights; 0: all
 };
 

@@ -73,13 +73,6 @@ int kernel_top(const LookOptions& options, int special) {
   return options.top + special;
 }
 
-// Layers that are to be kept: ascending, each once.
-std::vector<int> layers_to_keep(std::vector<int> layers) {
-  std::ranges::sort(layers);
-  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
-  return layers;
-}
-
 void run_model(const model::Transformer& transformer, const tokenizer::Encoding& encoding, int top,
                const LookOptions& options, Look::Data& data) {
   std::vector<std::int32_t> ids, types;
@@ -88,7 +81,7 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
     types.push_back(token.type_id);
   }
   PassProgress progress(options.progress, 2 * data.model.config.layers);  // attention, and again for text entropy
-  const std::vector<int> keep = layers_to_keep(options.keep_layers);
+  const std::vector<int> keep = distinct_layers(options.keep_layers);
   Capture capture({data.segments, keep, top, data.threads, &progress});
   const model::TokenSequence sequence{ids, types};
   transformer.forward({&sequence, 1}, {.threads = data.threads, .observer = &capture, .progress = progress.hook()});
