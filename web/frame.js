@@ -297,7 +297,7 @@ export class Frame {
 
   stepHead(by) {
     const { l, h } = this.#scene.state();
-    const heads = [0, ...this.#scene.look.maps.filter(map => map.layer === l).map(map => map.head)];
+    const heads = [0, ...this.#scene.look.mapsOf(l).map(map => map.head)];
     this.#step({ h: heads[(heads.indexOf(h) + by + heads.length) % heads.length] });
   }
 

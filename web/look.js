@@ -167,6 +167,11 @@ export class Look {
     return maps.reduce((best, map) => (map.summary.sharpness > best.summary.sharpness ? map : best));
   }
 
+  /** The maps of a layer that are kept, by head. */
+  mapsOf(layer) {
+    return this.maps.filter(map => map.layer === layer);
+  }
+
   /** Heads of a layer, from 1; all layers have as many. */
   get heads() {
     return this.model.heads;

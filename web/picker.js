@@ -67,7 +67,7 @@ export class Picker {
     const data = await scene.weights.pair({ axis, from, to });
     const weights = new Map(scene.look.maps.map((map, m) => [`${map.layer}.${map.head}`, data[m]]));
     for (const l of scene.look.layers) {
-      const own = scene.look.maps.filter(map => map.layer === l).map(map => weights.get(`${l}.${map.head}`));
+      const own = scene.look.mapsOf(l).map(map => weights.get(`${l}.${map.head}`));
       weights.set(`${l}.0`, own.reduce((sum, w) => sum + w, 0) / own.length);
     }
     return { a: axis.label(from), b: axis.label(to), weights };

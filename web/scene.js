@@ -39,7 +39,7 @@ export class Scene {
     const before = this.#state ?? {};
     const l = look.layers.includes(asked.l) ? asked.l : this.#start.l;
     const wanted = asked.h ?? this.#start.h;
-    const h = wanted === 0 || look.map(l, wanted) ? wanted : look.maps.find(map => map.layer === l).head;
+    const h = wanted === 0 || look.map(l, wanted) ? wanted : look.mapsOf(l)[0].head;
     const token = value => (value != null && value < look.tokens.length ? value : null);
     const w = token(asked.w) ?? token(this.#start.w) ?? 0;
     this.#state = { ...asked, l, h, w, t: token(asked.t), th: themeOf(asked), lang: languageOf(asked) };
@@ -76,7 +76,7 @@ export class Scene {
 
   chosenMaps = () => {
     const { l, h } = this.#state;
-    return this.look.maps.filter(map => map.layer === l && (h === 0 || map.head === h));
+    return this.look.mapsOf(l).filter(map => h === 0 || map.head === h);
   };
 
   /** Weights of an item, the chosen one if none is named, in the chosen maps and direction. */

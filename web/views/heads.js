@@ -137,7 +137,7 @@ class Heads {
     const { look } = this.#context;
     const { l, h } = this.#context.state();
     const layer = look.layers[(look.layers.indexOf(l) + down + look.layers.length) % look.layers.length];
-    const heads = look.maps.filter(map => map.layer === layer).map(map => map.head);
+    const heads = look.mapsOf(layer).map(map => map.head);
     const at = Math.max(0, heads.indexOf(h || 1));
     const head = heads[(at + right + heads.length) % heads.length];
     this.#context.set({ l: layer, h: head }, { replace: true });

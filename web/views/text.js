@@ -51,7 +51,7 @@ class Sentence {
     const asked = ++this.#asked;
     this.#previewing++;
     const item = context.item();
-    const layer = context.look.maps.filter(map => map.layer === state.l);
+    const layer = context.look.mapsOf(state.l);
     const [row, heads] = await Promise.all([
       context.row(),
       context.weights.row({ axis: context.axis(), maps: layer, item, direction: state.d }),

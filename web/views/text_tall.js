@@ -52,8 +52,7 @@ export class TallSentence {
   }
 
   get #heads() {
-    const { l } = this.#context.state();
-    return this.#context.look.maps.filter(map => map.layer === l);
+    return this.#context.look.mapsOf(this.#context.state().l);
   }
 
   #headGrid(axis, height) {

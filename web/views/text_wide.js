@@ -45,8 +45,7 @@ export class WideSentence {
   }
 
   get #heads() {
-    const { l } = this.#context.state();
-    return this.#context.look.maps.filter(map => map.layer === l);
+    return this.#context.look.mapsOf(this.#context.state().l);
   }
 
   #build(root, actions) {
