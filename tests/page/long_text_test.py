@@ -1,24 +1,13 @@
 #!/usr/bin/env python3
 """Text for long inputs: strip, passages and surroundings from one row of weights, against the program's own npy."""
+import pathlib
 import subprocess
 import tempfile
 import time
 import unittest
 
 from long_texts import LongText, words
-from page_testing import PROGRAM, weight_text
-
-
-def npy_rows(path):
-    """Rows of an npy file of fp32, [rows, columns], without NumPy."""
-    import array
-    import ast
-    with open(path, "rb") as file:
-        magic = file.read(10)
-        header = ast.literal_eval(file.read(int.from_bytes(magic[8:10], "little")).decode())
-        rows, cols = header["shape"]
-        numbers = array.array("f", file.read())
-    return [numbers[i * cols : (i + 1) * cols] for i in range(rows)]
+from page_testing import PROGRAM, npy, weight_text
 
 
 class Thousand(LongText):
@@ -32,7 +21,8 @@ class Thousand(LongText):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([PROGRAM, "map", cls.text_given, "-m", cls.model, "--layer", "2", "--head", "1", "-o", f"{folder}/m.npy"],
                            check=True, capture_output=True)
-            cls.weights = npy_rows(f"{folder}/m.npy")
+            (rows, cols), numbers = npy(pathlib.Path(folder) / "m.npy")
+            cls.weights = [numbers[i * cols : (i + 1) * cols] for i in range(rows)]
 
     def open_long(self, view="text", **state):
         self.open(view, x=self.text_given, l=2, h=1, **state)

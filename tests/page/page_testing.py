@@ -5,6 +5,7 @@ with. Without Chromium or Playwright a test program says so and ends with status
     SIGHTLINE_MINILM    the default model, where it is not where the launcher keeps it
     SIGHTLINE_PAGE_URL  a server that runs already, with the model of `Page.model`, instead of one of the test's own
 """
+import ast
 import functools
 import json
 import os
@@ -12,6 +13,7 @@ import pathlib
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -50,6 +52,16 @@ def minilm():
 
 def run(*arguments):
     return subprocess.run([PROGRAM, *map(str, arguments)], check=True, capture_output=True, timeout=300).stdout
+
+
+def npy(path):
+    """(shape, floats) of a file of numpy's format with fp32."""
+    data = path.read_bytes()
+    length = struct.unpack("<H", data[8:10])[0]
+    header = ast.literal_eval(data[10 : 10 + length].decode())
+    assert header["descr"] == "<f4" and not header["fortran_order"]
+    values = struct.unpack(f"<{(len(data) - 10 - length) // 4}f", data[10 + length :])
+    return header["shape"], values
 
 
 class Reference:

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """FileSource: weights and steps that a one-file page computes from its own numbers, against the program's maps and against
 plain arithmetic. The module runs in Chromium, alone, without a page around it."""
-import ast
 import base64
 import functools
 import http.server
@@ -16,7 +15,7 @@ import threading
 import unittest
 import zlib
 
-from page_testing import CHROMIUM, ROOT, SENTENCE, TINY, minilm, run, sync_playwright
+from page_testing import CHROMIUM, ROOT, SENTENCE, TINY, minilm, npy, run, sync_playwright
 
 WITHIN, EXACT = 3e-3, 1e-5
 
@@ -34,16 +33,6 @@ def long_text():
 def parts_of(html):
     """The text of each script element that has an id."""
     return dict(re.findall(r'<script type="application/[a-z-]+" id="([^"]+)">([^<]*)</script>', html))
-
-
-def npy(path):
-    """(shape, floats) of a file of numpy's format with fp32."""
-    data = path.read_bytes()
-    length = struct.unpack("<H", data[8:10])[0]
-    header = ast.literal_eval(data[10 : 10 + length].decode())
-    assert header["descr"] == "<f4" and not header["fortran_order"]
-    values = struct.unpack(f"<{(len(data) - 10 - length) // 4}f", data[10 + length :])
-    return header["shape"], values
 
 
 def planes(numbers, kind):

@@ -27,13 +27,8 @@ def printed(*arguments, text=serving.SENTENCE):
 class Api(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.context = serving.serving()
-        cls.server = cls.context.__enter__()
+        cls.server = cls.enterClassContext(serving.serving())
         cls.look = cls.server.post_look().json
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.context.__exit__(None, None, None)
 
     def get(self, path):
         return self.server.get(path)

@@ -25,12 +25,7 @@ def request(line, *headers, body=b""):
 class Clients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.context = serving.serving()
-        cls.server = cls.context.__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.context.__exit__(None, None, None)
+        cls.server = cls.enterClassContext(serving.serving())
 
     def raw(self, bytes_):
         return self.server.raw(bytes_.replace(b"PORT", str(self.server.port).encode()))

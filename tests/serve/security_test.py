@@ -20,12 +20,7 @@ def start_fails(*arguments, model=serving.TINY):
 class Loopback(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.context = serving.serving()
-        cls.server = cls.context.__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.context.__exit__(None, None, None)
+        cls.server = cls.enterClassContext(serving.serving())
 
     def test_hosts(self):
         port = self.server.port
