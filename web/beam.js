@@ -27,9 +27,25 @@ export function beamPath(from, to, y, height, width) {
 /** Height of a beam over a distance, of a stage that is `span` wide and `height` high: nearer looks stay lower. */
 export const beamHeight = (distance, span, height) => 26 + (height - 40) * (distance / Math.max(1, span)) ** 0.62;
 
+/** The beams between an item and all others, by item: [{weight, width, from, to}], of those set aside with weight 0. `middle`
+ * gives an item's place. Out of the item they are `full` wide at a weight of 1; `inward` they land on it side by side, within
+ * `room`, and a look at itself starts and ends there. */
+export function beamsOf({ axis, row, item, inward, middle, full, room }) {
+  const weights = Array.from(row, (v, i) => (axis.shown(i) ? v : 0));
+  const others = weights.reduce((sum, v, i) => sum + (i === item ? 0 : v), 0);
+  const scale = inward ? Math.min(FULL_WIDTH, room / Math.max(others, 1e-6)) : full;
+  const widths = weights.map(v => v * scale);
+  const there = middle(item);
+  const landing = inward ? landings(widths, item, there) : [];
+  return weights.map((weight, i) => {
+    const [from, to] = i === item ? [there, there] : inward ? [middle(i), landing[i]] : [there, middle(i)];
+    return { weight, width: widths[i], from, to };
+  });
+}
+
 /** Where the beams of many onlookers land on one word: side by side, in an order that lets no two cross. `widths` are the
  * beams' widths by item; the word's own is left out. Returns their centres. */
-export function landings(widths, item, middle) {
+function landings(widths, item, middle) {
   const order = [...widths.keys()].filter(i => i !== item);
   const before = order.filter(i => i < item).reverse();
   const after = order.filter(i => i > item).reverse();

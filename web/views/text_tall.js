@@ -1,6 +1,6 @@
 // Text as a column, where a line has no room: the sentence runs down, the beams beside it; on a wide window every head of
 // the layer has a column.
-import { beamPath, FULL_WIDTH, landings, LEAST_WEIGHT } from '../beam.js';
+import { beamPath, beamsOf, FULL_WIDTH, LEAST_WEIGHT } from '../beam.js';
 import { gaze, inkOn } from '../colour.js';
 import { el, svg, withTip } from '../dom.js';
 import { columnText, t } from '../i18n.js';
@@ -100,17 +100,12 @@ export class TallSentence {
     const axis = this.#context.axis();
     const inward = isIn(this.#context);
     const middle = i => i * this.#height + this.#height / 2;
-    const weights = Array.from(row, (v, i) => (axis.shown(i) ? v : 0));
-    const others = weights.reduce((sum, v, i) => sum + (i === item ? 0 : v), 0);
     const most = this.#height * 0.8;
-    const scale = inward ? Math.min(FULL_WIDTH, most / Math.max(others, 1e-6)) : Math.min(FULL_WIDTH, most);
-    const widths = weights.map(v => v * scale);
-    const landing = inward ? landings(widths, item, middle(item)) : weights.map((_, i) => middle(i));
-    const beams = weights.map((weight, i) => {
+    const drawn = beamsOf({ axis, row, item, inward, middle, full: Math.min(FULL_WIDTH, most), room: most });
+    const beams = drawn.map(({ weight, width, from, to }, i) => {
       if (weight < LEAST_WEIGHT) return null;
-      const [from, to] = inward ? [middle(i), landing[i]] : [middle(item), middle(i)];
       const high = 12 + (GUTTER - 30) * (Math.abs(i - item) / axis.count) ** 0.6;
-      const d = beamPath(i === item ? middle(item) : from, i === item ? middle(item) : to, 0, high, Math.max(LEAST_BEAM, widths[i]));
+      const d = beamPath(from, to, 0, high, Math.max(LEAST_BEAM, width));
       const special = axis.special(i);
       const colour = gaze(Math.max(special ? 0.16 : 0.11, weight), special);
       // x and y change places: the line of the words runs down.

@@ -1,5 +1,5 @@
 // Text as one line: beams over the sentence, a number under each word, and the same word in all heads of the layer.
-import { beamHeight, beamPath, FULL_WIDTH, landings, LEAST_WEIGHT } from '../beam.js';
+import { beamHeight, beamPath, beamsOf, FULL_WIDTH, LEAST_WEIGHT } from '../beam.js';
 import { gaze, inkOn } from '../colour.js';
 import { specialSize } from '../columns.js';
 import { el, svg, withTip, wordElement } from '../dom.js';
@@ -143,18 +143,14 @@ export class WideSentence {
     const { mid, w, begin, end } = this.#columns;
     const { line, beams } = this.#size;
     const inward = isIn(this.#context);
-    const weights = Array.from(row, (v, i) => (axis.shown(i) ? v : 0));
-    const others = weights.reduce((sum, v, i) => sum + (i === item ? 0 : v), 0);
-    const scale = inward ? Math.min(FULL_WIDTH, (w[item] - 4) / Math.max(others, 1e-6)) : FULL_WIDTH;
-    const widths = weights.map(v => v * scale);
-    const landing = inward ? landings(widths, item, mid[item]) : mid;
+    const drawn = beamsOf({ axis, row, item, inward, middle: i => mid[i], full: FULL_WIDTH, room: w[item] - 4 });
     this.#beams.forEach((beam, i) => {
-      const [from, to] = inward ? [mid[i], landing[i]] : [mid[item], mid[i]];
+      const { weight, width, from, to } = drawn[i];
       const high = beamHeight(Math.abs(mid[i] - mid[item]), end - begin, beams);
-      const path = beamPath(i === item ? mid[item] : from, i === item ? mid[item] : to, line, high, Math.max(LEAST_BEAM, widths[i]));
-      beam.setAttribute('d', weights[i] < LEAST_WEIGHT ? '' : path);
+      const path = beamPath(from, to, line, high, Math.max(LEAST_BEAM, width));
+      beam.setAttribute('d', weight < LEAST_WEIGHT ? '' : path);
       const special = axis.special(i);
-      const colour = gaze(Math.max(special ? 0.16 : 0.11, weights[i]), special);
+      const colour = gaze(Math.max(special ? 0.16 : 0.11, weight), special);
       beam.setAttribute('fill', colour);
       beam.setAttribute('stroke', colour);
       beam.setAttribute('opacity', special && !inward ? 0.6 : 0.94);
