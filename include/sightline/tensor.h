@@ -28,13 +28,26 @@ enum class DType : std::uint8_t {
   q4_1,    ///< packed blocks of 32 along the last axis (the last one padded), 20 bytes each: an f16 scale, an f16
            ///< minimum, then 16 bytes whose low halves are elements 0-15 and whose high halves 16-31; value =
            ///< fma(q, scale, minimum)
+  // Blocks of weights, laid out as GGUF files store them (docs/gguf.md); q4_1 above is one of them.
+  q4_0,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  iq4_nl,
+  iq4_xs,
+  mxfp4,
 };
 
-/// Whether the type packs a whole row of the last axis; such types are for keys and values alone.
+/// Whether keys and values of this type are packed row by row of the last axis.
 constexpr bool is_packed(DType dtype) { return dtype == DType::i8_row || dtype == DType::q4_1; }
-/// Bytes of one element; packed types have none and give 0.
+/// Bytes of one element; packed rows and blocks have none and give 0.
 std::size_t dtype_size(DType dtype);
-/// Bytes of a row of `width` elements that lie side by side.
+/// Bytes of a row of `width` elements that lie side by side; a last block that is not full counts whole.
 std::size_t row_bytes(DType dtype, std::int64_t width);
 /// The safetensors spelling: "F32", "BF16", "BOOL", ...
 const char* dtype_name(DType dtype);
