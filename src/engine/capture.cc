@@ -61,6 +61,7 @@ void allocate(LayerRecord& record) {
                        &record.position, &record.distance}) {
     values->resize(rows);
   }
+  if (!record.rule.sinks.empty()) record.sink_weight.resize(rows);
   record.offset_mass.resize(rows * std::size(kOffsets));
   record.segment_mass.resize(rows * kSegments);
   record.key_mass.resize(static_cast<std::size_t>(record.heads * record.keys));
@@ -84,6 +85,7 @@ Observations observations_of(LayerRecord& record, std::span<const std::int32_t> 
   see.entropy = record.entropy.data();
   see.position = record.position.data();
   see.distance = record.distance.data();
+  see.sink_weight = record.sink_weight.empty() ? nullptr : record.sink_weight.data();
   see.top_k = record.top;
   see.topk_index = record.top_index.data();
   see.topk_weight = record.top_weight.data();
@@ -103,16 +105,28 @@ void require_storable(const AttentionProblem& problem) {
   refuse(static_cast<bool>(problem.mask), "an attention mask");
   refuse(static_cast<bool>(problem.bias), "an attention bias");
   refuse(!problem.alibi_slopes.empty(), "ALiBi");
-  refuse(!problem.sinks.empty(), "attention sinks");
-  refuse(!problem.sequences.empty(), "positions of its own");
+  refuse(static_cast<bool>(problem.relative_bias), "relative positions");
+  refuse(!problem.cuts.empty(), "edges that were cut");
+  refuse(!problem.head_scale.empty(), "scaled heads");
+  refuse(static_cast<bool>(problem.keep), "dropout");
+  refuse(static_cast<bool>(problem.block_mask), "a mask of blocks");
+  refuse(!problem.tree_parents.empty(), "a tree of tokens");
+  refuse(problem.score_function != nullptr || problem.mask_function != nullptr, "score or mask functions");
+  refuse(static_cast<bool>(problem.pages), "pages of a cache");
+  refuse(!problem.sequences.empty() || !problem.cu_seqlens_q.empty(), "positions of its own");
 }
 
 StoredProblem::StoredProblem(const AttentionProblem& problem)
-    : q_(copy_elements(problem.q)), k_(copy_elements(problem.k)), v_(copy_elements(problem.v)), problem_(problem) {
+    : q_(copy_elements(problem.q)),
+      k_(copy_elements(problem.k)),
+      v_(copy_elements(problem.v)),
+      sinks_(problem.sinks.begin(), problem.sinks.end()),
+      problem_(problem) {
   require_storable(problem);
   problem_.q = dense_copy_view(q_, problem.q);
   problem_.k = dense_copy_view(k_, problem.k);
   problem_.v = dense_copy_view(v_, problem.v);
+  problem_.sinks = sinks_;
 }
 
 AttentionProblem StoredProblem::row(std::int64_t head, std::int64_t row, SequenceSpan& at) const {
@@ -121,9 +135,10 @@ AttentionProblem StoredProblem::row(std::int64_t head, std::int64_t row, Sequenc
   one.q = narrowed(narrowed(problem_.q, 1, head), 2, row);
   one.k = narrowed(problem_.k, 1, kv_head);
   one.v = narrowed(problem_.v, 1, kv_head);
-  const bool from_left = problem_.alignment == Alignment::top_left;
-  at.query_position = row + (from_left ? 0 : problem_.k.shape[2] - problem_.q.shape[2]);
-  if (problem_.causal || problem_.window_left >= 0 || problem_.window_right >= 0) one.sequences = {&at, 1};
+  if (!sinks_.empty()) one.sinks = std::span(sinks_).subspan(static_cast<std::size_t>(head), 1);
+  const ScoreRule rule(problem_);
+  at.query_position = row + rule.query_position;
+  if (rule.hides()) one.sequences = {&at, 1};
   return one;
 }
 
@@ -140,6 +155,7 @@ MapObservations LayerRecord::map(int head) const {
   map.text_entropy = part(text_entropy);
   map.position = part(position);
   map.distance = part(distance);
+  map.sink_weight = part(sink_weight);
   map.offset_mass = part(offset_mass);
   map.segment_mass = part(segment_mass);
   map.key_mass = part(key_mass);
@@ -153,6 +169,7 @@ LayerRecord LayerRecord::bare() const {
   copy.kind = kind;
   copy.layer = layer;
   copy.kept = false;
+  copy.rule = rule;
   copy.heads = heads;
   copy.rows = rows;
   copy.keys = keys;
@@ -162,11 +179,11 @@ LayerRecord LayerRecord::bare() const {
 
 std::size_t LayerRecord::bytes() const {
   std::size_t numbers = top_index.capacity();
-  for (const auto* values : {&row_max, &row_sum, &lse, &entropy, &text_entropy, &position, &distance, &offset_mass,
-                             &segment_mass, &key_mass, &top_weight}) {
+  for (const auto* values : {&row_max, &row_sum, &lse, &entropy, &text_entropy, &position, &distance, &sink_weight,
+                             &offset_mass, &segment_mass, &key_mass, &top_weight}) {
     numbers += values->capacity();
   }
-  return 4 * numbers + stored.bytes() + pyramid.bytes();
+  return 4 * (numbers + rule.sinks.capacity()) + stored.bytes() + pyramid.bytes();
 }
 
 Observations Capture::request(const model::LayerAttention& call) {
@@ -179,6 +196,7 @@ Observations Capture::request(const model::LayerAttention& call) {
   record.rows = call.problem.q.shape[2];
   record.keys = call.problem.k.shape[2];
   record.top = options_.top;
+  record.rule = ScoreRule(call.problem);
   allocate(record);
   options_.progress->begin_step();
   return observations_of(record, options_.segments);
@@ -189,7 +207,7 @@ void Capture::done(const model::LayerAttention& call) {
   options_.progress->begin_step();
   observe_text_entropy(call.problem, record);
   for (int head = 1; head <= record.heads; ++head) {
-    summaries_.push_back(summarise(record.map(head), options_.segments, options_.segments));
+    summaries_.push_back(summarise(record.map(head), record.rule, options_.segments));
   }
   if (record.kept) {
     record.stored = StoredProblem(call.problem);
@@ -198,13 +216,15 @@ void Capture::done(const model::LayerAttention& call) {
   }
 }
 
-// The same attention with special keys hidden, so that the rest is renormalised by the softmax itself. Taking the
+// The same attention with all keys but those of text hidden, and without sinks, so that the rest is renormalised by the
+// softmax itself. Taking the
 // special keys' part out of the whole row's entropy instead would cancel all digits where they hold nearly all the
 // weight.
 void Capture::observe_text_entropy(const AttentionProblem& whole, LayerRecord& record) const {
   std::vector<std::uint8_t> is_text(options_.segments.size());
   for (std::size_t j = 0; j < is_text.size(); ++j) is_text[j] = options_.segments[j] == kSegmentText;
   AttentionProblem problem = whole;
+  problem.sinks = {};
   const std::array<std::int64_t, 4> shape = {1, 1, 1, record.keys};
   problem.mask = {is_text.data(), DType::boolean, shape, dense_strides(shape)};
   Observations see;

@@ -10,15 +10,16 @@
 #include "src/engine/look.h"
 #include "src/engine/pass_progress.h"
 #include "src/engine/pyramid.h"
+#include "src/engine/score_rule.h"
 #include "src/model/transformer.h"
 
 namespace sightline::engine {
 
-/// Refuses a problem that a StoredProblem would not carry over (mask, bias, ALiBi, sinks, sequences) with
-/// UnsupportedModel.
+/// Refuses a problem that a StoredProblem would not carry over with UnsupportedModel: whatever hides keys or changes
+/// scores beyond scale, softcap, causality, windows and sinks.
 void require_storable(const AttentionProblem& problem);
 
-/// A layer's attention problem with its own copy of Q, K and V, so that it outlives the pass.
+/// A layer's attention problem with its own copy of Q, K, V and sinks, so that it outlives the pass.
 class StoredProblem {
  public:
   StoredProblem() = default;
@@ -30,10 +31,13 @@ class StoredProblem {
   /// The same for one query head and one row: q [1, 1, 1, D], k and v [1, 1, Nk, .]. `at` must outlive the result; it
   /// tells causality and windows where the row stands.
   AttentionProblem row(std::int64_t head, std::int64_t row, SequenceSpan& at) const;
-  std::size_t bytes() const { return q_.capacity() + k_.capacity() + v_.capacity(); }
+  std::size_t bytes() const {
+    return q_.capacity() + k_.capacity() + v_.capacity() + sinks_.capacity() * sizeof(float);
+  }
 
  private:
   std::vector<std::byte> q_, k_, v_;
+  std::vector<float> sinks_;
   AttentionProblem problem_;  // views of the above
 };
 
@@ -43,10 +47,12 @@ struct LayerRecord {
   model::AttentionKind kind = model::AttentionKind::self;
   int layer = 1;  // from 1
   bool kept = true;
+  ScoreRule rule;
   StoredProblem stored;
   std::int64_t heads = 0, rows = 0, keys = 0;
   int top = 0;
   std::vector<float> row_max, row_sum, lse, entropy, text_entropy, position, distance;  // [heads, rows]
+  std::vector<float> sink_weight;                                                       // [heads, rows], or empty
   std::vector<float> offset_mass;                                                       // [heads, rows, kOffsets]
   std::vector<float> segment_mass;                                                      // [heads, rows, kSegments]
   std::vector<float> key_mass;                                                          // [heads, keys]

@@ -53,6 +53,8 @@ Peak peak_of(const reference::Result& row, double scale) { return {scale, row.en
 
 // Steps 1 to 4 for every key: dot, score, weight, and what its value adds to the output.
 void fill_keys(const AttentionProblem& problem, const reference::Result& row, Explanation& result) {
+  result.softcap = problem.softcap;
+  if (!problem.sinks.empty()) result.sink = {problem.sinks.front(), row.sink_weight.front()};
   const std::int64_t keys = problem.k.shape[2];
   const auto width = static_cast<std::size_t>(problem.v.shape[3]);
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -61,6 +63,7 @@ void fill_keys(const AttentionProblem& problem, const reference::Result& row, Ex
     result.value_vectors.insert(result.value_vectors.end(), value.begin(), value.end());
     ExplainedKey key;
     key.dot = dot(row_of(problem.q, 0), key_vector);
+    key.scaled = key.dot * result.scale;
     key.score = row.scores[static_cast<std::size_t>(j)];
     key.weight = row.weights[static_cast<std::size_t>(j)];
     key.value_norm = norm(std::vector<double>(value.begin(), value.end()));
@@ -101,7 +104,8 @@ Explanation take_steps(const Look& look, std::int64_t token, const MapId& map, b
   result.map = map;
   result.token = token;
   result.scaled = scale;
-  result.with_scale = peak_of(with, scaled.scale ? *scaled.scale : 1 / std::sqrt(double(scaled.q.shape[3])));
+  result.visible = layer.rule.visible(token, layer.keys);
+  result.with_scale = peak_of(with, layer.rule.scale);
   result.without_scale = peak_of(without, 1);
   result.scale = scale ? result.with_scale.scale : 1;
   const std::span<const float> query = row_of(problem.q, 0);

@@ -2,6 +2,7 @@
 #define SIGHTLINE_ENGINE_EXPLAIN_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/engine/look.h"
@@ -11,10 +12,17 @@ namespace sightline::engine {
 /// One key of an explained row. All in fp64, from the fp32 q, k and v of the pass.
 struct ExplainedKey {
   double dot = 0;                // q . k
-  double score = 0;              // dot * scale, after whatever else the model does to scores; -inf = hidden
+  double scaled = 0;             // dot * scale
+  double score = 0;              // the same, capped where the model has a softcap; -inf = hidden
   double weight = 0;             // softmax of the scores
   double value_norm = 0;         // |v|
   double contribution_norm = 0;  // |weight * v|
+};
+
+/// The head's sink in an explained row: a logit that takes part in the softmax and has no value to mix.
+struct ExplainedSink {
+  double logit = 0;
+  double weight = 0;
 };
 
 /// How peaked a row is with one scale.
@@ -30,6 +38,9 @@ struct Explanation {
   std::int64_t token = 0;             // whose row, index from 0
   bool scaled = true;                 // false: the scores were not divided by sqrt(D)
   double scale = 0;                   // what the dot products were multiplied by
+  double softcap = 0;                 // c: scores became c tanh(scaled / c); 0: none
+  KeyRange visible;                   // the keys that the row sees
+  std::optional<ExplainedSink> sink;  // the weights of the keys and its own add up to 1
   std::vector<double> query;          // [D]
   std::vector<ExplainedKey> keys;     // [keys]
   std::vector<float> key_vectors;     // [keys, D] k

@@ -34,6 +34,7 @@ struct RandomLayer {
     const auto data = std::make_shared<Look::Data>();
     data->threads = threads;
     data->tokens.resize(segments.size());
+    data->segments = segments;
     data->layers = capture.take_layers();
     data->summaries = capture.take_summaries();
     return Look(data);

@@ -88,7 +88,20 @@ std::int64_t numbered_token(const AxisItem& word, std::size_t number) {
 
 std::string map_name(const MapId& id) { return fmt::format("L{}H{}", id.layer, id.head); }
 
-std::string_view segment_name(std::int32_t segment) { return segment == kSegmentSpecial ? "special" : "text"; }
+std::string_view segment_name(std::int32_t segment) {
+  constexpr std::string_view kNames[kSegments] = {"special", "text", "first"};
+  return kNames[segment];
+}
+
+std::vector<std::int32_t> segments_of(std::span<const LookToken> tokens, bool causal) {
+  std::vector<std::int32_t> segments;
+  segments.reserve(tokens.size());
+  for (const LookToken& token : tokens) segments.push_back(token.special ? kSegmentSpecial : kSegmentText);
+  // A text of one token alone keeps it: something must be left to look at.
+  const bool more = std::ranges::count(segments, kSegmentText) > 1;
+  if (causal && more && segments.front() == kSegmentText) segments.front() = kSegmentFirst;
+  return segments;
+}
 
 const LayerRecord& Look::Data::layer_of(const MapId& id) const {
   return *std::ranges::find_if(layers, [&](const auto& l) { return l.kind == id.kind && l.layer == id.layer; });
@@ -170,6 +183,13 @@ const MapSummary& Look::summary(const MapId& id) const {
   require(id);
   return data_->summaries[static_cast<std::size_t>((id.layer - 1) * heads() + id.head - 1)];
 }
+
+const ScoreRule& Look::rule(const MapId& id) const {
+  require(id);
+  return data_->layer_of(id).rule;
+}
+
+bool Look::sets_first_aside() const { return data_->segments.front() == kSegmentFirst; }
 
 MapObservations Look::observations(const MapId& id) const {
   require_kept(id);

@@ -11,6 +11,7 @@
 #include "sightline/attention.h"
 #include "src/engine/axis.h"
 #include "src/engine/model_facts.h"
+#include "src/engine/score_rule.h"
 #include "src/model/transformer.h"
 
 namespace sightline::engine {
@@ -49,28 +50,35 @@ struct DroppedText {
   std::size_t byte_begin = 0, byte_end = 0;
 };
 
-/// Segments of keys that are told apart in every row.
-enum Segment : std::int32_t { kSegmentSpecial = 0, kSegmentText = 1 };
-inline constexpr std::int32_t kSegments = 2;
-std::string_view segment_name(std::int32_t segment);  // "special", "text"
+/// Segments of keys that are told apart in every row. `first` is the text's first token where a causal model's template
+/// puts no special token before it: rows rest on it as they do on one ("attention sink", Xiao et al. 2023), so it is
+/// set aside where maps are ranked.
+enum Segment : std::int32_t { kSegmentSpecial = 0, kSegmentText = 1, kSegmentFirst = 2 };
+inline constexpr std::int32_t kSegments = 3;
+std::string_view segment_name(std::int32_t segment);  // "special", "text", "first"
+
+/// The segment of each token.
+std::vector<std::int32_t> segments_of(std::span<const LookToken> tokens, bool causal);
 
 /// The offsets (key position minus query position) observed in every row: the previous token, the same, the next.
 inline constexpr std::int64_t kOffsets[] = {-1, 0, 1};
 
 /// The numbers of one map in the layers x heads table. Each is a mean over the rows of text tokens (rows of special
-/// tokens are left out; special keys are not, unless it says so). docs/report.md has the formulas. All come from
+/// tokens and of kSegmentFirst are left out; such keys are not, unless it says so). docs/report.md has the formulas. All come from
 /// observations of the pass, never from the map.
 struct MapSummary {
   float entropy = 0;             // nats
-  float entropy_normalised = 0;  // entropy / ln(keys): 0 = one key has all, 1 = even
+  float entropy_normalised = 0;  // entropy / ln(keys that the row sees): 0 = one key has all, 1 = even
   float special_share = 0;       // weight on special tokens, 0..1
+  float first_share = 0;         // weight on kSegmentFirst
+  float sink_share = 0;          // weight of the head's sink, which is no key: rows then sum to less than 1
   float previous_share = 0;      // weight on the previous, the same and the next token
   float same_share = 0;
   float next_share = 0;
   float distance = 0;      // sum of w |i - j|, in tokens
   float text_entropy = 0;  // entropy of the row over text keys alone, renormalised, nats
   float sharpness =
-      0;  // 0..1: mean of (weight on text keys) * (1 - text entropy / ln(text keys)); see Look::sharpest()
+      0;  // 0..1: mean of (weight on text keys) * (1 - text entropy / ln(text keys seen)); see Look::sharpest()
 };
 
 /// What the pass observed of one map, a row a token. All spans are dense, row-major, and live as long as the Look.
@@ -84,6 +92,7 @@ struct MapObservations {
   std::span<const float> text_entropy;      // [rows] the same over text keys alone, renormalised
   std::span<const float> position;          // [rows] sum of w j
   std::span<const float> distance;          // [rows] sum of w |i - j|
+  std::span<const float> sink_weight;       // [rows] weight of the head's sink; empty where the model has none
   std::span<const float> offset_mass;       // [rows, 3] as kOffsets
   std::span<const float> segment_mass;      // [rows, kSegments]
   std::span<const float> key_mass;          // [keys] sum over all rows of the weight of each key
@@ -144,6 +153,9 @@ class Look {
   std::size_t bytes() const;  // memory that the look holds; look_bytes() says it before the pass
 
   const MapSummary& summary(const MapId& id) const;
+  const ScoreRule& rule(const MapId& id) const;
+  /// Whether the first token is set aside as special ones are (kSegmentFirst).
+  bool sets_first_aside() const;
   MapObservations observations(const MapId& id) const;
   /// The map with the highest `sharpness`, of equals the first. A head wins by putting much of its weight on text
   /// tokens AND gathering it on few of them; one that leaves 1 % to the text scores at most 0.01, however that 1 %

@@ -21,7 +21,8 @@ constexpr std::int64_t kRowNumbers = 8 + std::int64_t{std::size(kOffsets)} + kSe
 // What one layer's observations take.
 std::int64_t observed_bytes(const ModelFacts& model, std::int64_t tokens, int top) {
   const std::int64_t slots = top + (model.tokenizer ? model.tokenizer->special_tokens : 0);
-  return kNumber * model.config.query_heads * (tokens * (kRowNumbers + 2 * slots) + Pyramid::cells(tokens, tokens));
+  return kNumber * model.config.query_heads *
+         (tokens * (kRowNumbers + 2 * slots) + Pyramid::cells(tokens, tokens));
 }
 
 std::int64_t query_width(const ModelFacts& model) { return model.config.query_heads * model.config.head_width; }

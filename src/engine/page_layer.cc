@@ -9,6 +9,7 @@
 
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
+#include "src/engine/report_fields.h"
 #include "src/format/deflate.h"
 #include "src/tensor/element.h"
 
@@ -22,24 +23,6 @@ constexpr std::int64_t kMeasured = std::int64_t{1} << 26;
 // which widen the steps of a channel, may take all that two bytes hold.
 constexpr int kBits[] = {12, 13, 14, 16};
 constexpr int kMostBits = 16;
-
-void refuse(bool given, const char* what) {
-  if (given)
-    throw UnsupportedModel(fmt::format("a page computes weights from Q and K alone, and this model has {}", what));
-}
-
-void require_plain(const AttentionProblem& problem) {
-  refuse(static_cast<bool>(problem.mask), "an attention mask");
-  refuse(static_cast<bool>(problem.bias), "an attention bias");
-  refuse(!problem.alibi_slopes.empty(), "ALiBi");
-  refuse(static_cast<bool>(problem.relative_bias), "relative positions");
-  refuse(!problem.sinks.empty(), "attention sinks");
-  refuse(!problem.cuts.empty(), "edges that were cut");
-  refuse(!problem.block_mask.row_begin.empty(), "a mask of blocks");
-  refuse(!problem.tree_parents.empty(), "a tree of tokens");
-  refuse(problem.score_function != nullptr || problem.mask_function != nullptr, "score or mask functions");
-  refuse(!problem.sequences.empty() || !problem.cu_seqlens_q.empty(), "positions of its own");
-}
 
 // The heads' rows of a dense tensor [1, H, rows, width] as fp32, [heads, rows, width].
 std::vector<float> rows_of_heads(const TensorView& view, const std::vector<std::int64_t>& heads) {
@@ -106,6 +89,7 @@ bool all_finite(std::span<const float> values) {
 struct Arrays {
   std::vector<float> q, k, v;                // [heads, rows, D], [kv heads, keys, D], [kv heads, keys, Dv] or empty
   std::vector<float> row_max, row_sum, lse;  // [heads, rows]
+  std::vector<float> sinks;                  // [heads], or empty
   std::vector<std::int64_t> heads;           // from 0
   std::vector<std::int64_t> kv_heads;        // of the layer, from 0, that these heads read
   std::vector<std::int64_t> kv_of_heads;     // index into kv_heads, a head
@@ -125,6 +109,9 @@ Arrays arrays_of(const LayerRecord& layer, const std::vector<int>& heads, bool v
     arrays.row_sum.insert(arrays.row_sum.end(), at(layer.row_sum), at(layer.row_sum) + layer.rows);
     arrays.lse.insert(arrays.lse.end(), at(layer.lse), at(layer.lse) + layer.rows);
   }
+  for (const std::int64_t head : arrays.heads) {
+    if (!layer.rule.sinks.empty()) arrays.sinks.push_back(layer.rule.sinks[static_cast<std::size_t>(head)]);
+  }
   arrays.q = rows_of_heads(problem.q, arrays.heads);
   arrays.k = rows_of_heads(problem.k, arrays.kv_heads);
   if (values) arrays.v = rows_of_heads(problem.v, arrays.kv_heads);
@@ -138,6 +125,7 @@ AttentionProblem problem_of(const LayerRecord& layer, const Arrays& arrays, std:
   one.q = dense_view(arrays.q.data() + static_cast<std::int64_t>(head) * layer.rows * width, {1, 1, layer.rows, width});
   one.k = dense_view(arrays.k.data() + arrays.kv_of_heads[head] * layer.keys * width, {1, 1, layer.keys, width});
   one.v = one.k;  // nothing is mixed
+  if (!arrays.sinks.empty()) one.sinks = std::span(arrays.sinks).subspan(head, 1);
   return one;
 }
 
@@ -184,8 +172,20 @@ void add_planes(std::span<const float> values, std::vector<std::byte>& out) {
   add_planes(std::span<const std::uint32_t>(bits), out);
 }
 
+// Has the row states count the heads' sinks, so that a weight is exp(score - max) / sum in every model.
+void count_sinks(Arrays& arrays) {
+  const std::size_t rows = arrays.sinks.empty() ? 0 : arrays.row_max.size() / arrays.sinks.size();
+  for (std::size_t i = 0; i < rows * arrays.sinks.size(); ++i) {
+    const double sink = arrays.sinks[i / rows], most = std::max<double>(arrays.row_max[i], sink);
+    const double sum = arrays.row_sum[i] * std::exp(arrays.row_max[i] - most) + std::exp(sink - most);
+    arrays.row_max[i] = static_cast<float>(most);
+    arrays.row_sum[i] = static_cast<float>(sum);
+  }
+}
+
 // Q, K and V as they are, and the row states: largest score and sum.
-std::vector<std::byte> planes_of(const Arrays& arrays) {
+std::vector<std::byte> planes_of(Arrays arrays) {
+  count_sinks(arrays);
   std::vector<std::byte> bytes;
   for (const auto* values : {&arrays.q, &arrays.k, &arrays.v, &arrays.row_max, &arrays.row_sum}) {
     add_planes(*values, bytes);
@@ -216,31 +216,24 @@ bool fix_layer(const LayerRecord& layer, int threads, int bits, const Arrays& ex
 
 ReportJson facts_of(const LayerRecord& layer, const Arrays& arrays, const std::vector<int>& heads, bool fixed) {
   const AttentionProblem& problem = layer.stored.problem();
-  const std::int64_t width = problem.q.shape[3];
-  const bool from_left = problem.alignment == Alignment::top_left;
+  ReportJson score = score_json(layer.rule);
+  if (!arrays.sinks.empty()) score["sinks"] = arrays.sinks;
   return {{"layer", layer.layer},
           {"heads", heads},
           {"kv_of_heads", arrays.kv_of_heads},
           {"kv_heads", arrays.kv_heads.size()},
           {"rows", layer.rows},
           {"keys", layer.keys},
-          {"width", width},
+          {"width", problem.q.shape[3]},
           {"value_width", arrays.v.empty() ? 0 : problem.v.shape[3]},
           {"type", fixed ? "I16" : "F32"},
-          {"score",
-           {{"scale", problem.scale ? double{*problem.scale} : 1 / std::sqrt(static_cast<double>(width))},
-            {"softcap", problem.softcap},
-            {"causal", problem.causal},
-            {"query_position", from_left ? 0 : layer.keys - layer.rows},
-            {"window_left", problem.window_left},
-            {"window_right", problem.window_right}}}};
+          {"score", std::move(score)}};
 }
 
 }  // namespace
 
 PageLayer page_layer(const Look& look, int layer, const std::vector<int>& heads, const PageLayerOptions& options) {
   const LayerRecord& record = look.data().layer_of({layer, heads.front()});
-  require_plain(record.stored.problem());
   const Arrays arrays = arrays_of(record, heads, options.values);
   PageLayer page;
   std::vector<std::byte> bytes;

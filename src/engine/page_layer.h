@@ -27,8 +27,7 @@ struct PageLayer {
   float within = 0;    // largest difference of a weight from the exact one, over the rows that were measured
 };
 
-/// Q, K and the row states of the given heads (from 1, ascending) of one layer, and V if asked for. Throws
-/// UnsupportedModel where weights do not follow from those alone.
+/// Q, K and the row states of the given heads (from 1, ascending) of one layer, and V if asked for.
 PageLayer page_layer(const Look& look, int layer, const std::vector<int>& heads, const PageLayerOptions& options);
 
 }  // namespace sightline::engine

@@ -66,6 +66,7 @@ std::string_view slice(const Look& look, std::size_t begin, std::size_t end) {
 
 ReportJson tokens_json(const Look& look) {
   ReportJson json = ReportJson::array();
+  const std::vector<std::int32_t> segments = segments_of(look.tokens(), look.model().config.causal);
   for (const LookToken& token : look.tokens()) {
     json.push_back({{"id", token.id},
                     {"piece", token.piece},
@@ -75,7 +76,7 @@ ReportJson tokens_json(const Look& look) {
                     {"char_begin", token.char_begin},
                     {"char_end", token.char_end},
                     {"word", token.word},
-                    {"segment", token.special ? kSegmentSpecial : kSegmentText},
+                    {"segment", segments[json.size()]},
                     {"special", token.special}});
   }
   return json;
@@ -116,6 +117,8 @@ ReportJson summary_json(const MapSummary& summary, Numbers& number) {
   return {{"entropy", number(summary.entropy)},
           {"entropy_normalised", number(summary.entropy_normalised)},
           {"special_share", number(summary.special_share)},
+          {"first_share", number(summary.first_share)},
+          {"sink_share", number(summary.sink_share)},
           {"previous_share", number(summary.previous_share)},
           {"same_share", number(summary.same_share)},
           {"next_share", number(summary.next_share)},
@@ -128,6 +131,7 @@ ReportJson row_json(const Look& look, const MapObservations& map, bool special, 
   ReportJson json = ReportJson::object();
   make_room(json, std::size(kRowFields) + 2);
   for (const auto& [name, values, width] : kRowFields) {
+    if ((map.*values).empty()) continue;
     json[std::string(name)] = width == 1 ? number.list(map.*values) : number.rows(map.*values, width);
   }
   ReportJson keys = ReportJson::array(), weights = ReportJson::array();
@@ -154,12 +158,14 @@ ReportJson grid_json(const Look& look, const ReportOptions& options, bool lists,
 ReportJson map_json(const Look& look, const MapId& id, const ReportOptions& options, bool lists, ReportJson& notes) {
   Numbers number;
   ReportJson json = identity_json(id);
-  make_room(json, 9);
+  make_room(json, 10);
   json["row_axis"] = "tokens";
   json["col_axis"] = "tokens";
   json["rows"] = look.tokens().size();
   json["cols"] = look.tokens().size();
   json["kept"] = look.keeps(id);
+  json["score"] = score_json(look.rule(id));
+  if (!look.rule(id).sinks.empty()) json["score"]["sink"] = number(look.rule(id).sinks[static_cast<std::size_t>(id.head - 1)]);
   json["summary"] = summary_json(look.summary(id), number);
   if (lists && options.lists && look.keeps(id)) {
     const MapObservations map = look.observations(id);
@@ -194,7 +200,8 @@ ReportJson keys_json(const Explanation& row, const std::vector<std::size_t>& key
     const ExplainedKey& key = row.keys[j];
     json.push_back({{"token", j},
                     {"dot", number(key.dot)},
-                    {"score", number(key.score)},
+                    {"scaled", number(key.scaled)},
+                    {"score", row.visible.has(static_cast<std::int64_t>(j)) ? number(key.score) : nullptr},
                     {"weight", number(key.weight)},
                     {"value_norm", number(key.value_norm)},
                     {"contribution_norm", number(key.contribution_norm)},
@@ -209,13 +216,15 @@ ReportJson explanation_json(const Explanation& row, std::size_t key_limit, Repor
   Numbers number;
   const std::vector<std::size_t> keys = explained_keys(row, key_limit);
   ReportJson json = identity_json(row.map);
-  make_room(json, 11);
+  make_room(json, 13);
   json["token"] = row.token;
   json["scaled"] = row.scaled;
   json["scale"] = number(row.scale);
+  json["softcap"] = number(row.softcap);
   json["query"] = number.list(row.query);
   json["keys"] = keys_json(row, keys, number);
   json["keys_left_out"] = row.keys.size() - keys.size();
+  if (row.sink) json["sink"] = {{"logit", number(row.sink->logit)}, {"weight", number(row.sink->weight)}};
   json["output"] = number.list(row.output);
   json["with_scale"] = peak_json(row.with_scale, number);
   json["without_scale"] = peak_json(row.without_scale, number);
@@ -243,6 +252,15 @@ ReportJson model_json(const ModelFacts& model) {
                      {"parameters", model.parameters}};
   if (model.tokenizer) json["tokenizer"] = model.tokenizer->kind;
   return json;
+}
+
+ReportJson score_json(const ScoreRule& rule) {
+  return {{"scale", rule.scale},
+          {"softcap", rule.softcap},
+          {"causal", rule.causal},
+          {"query_position", rule.query_position},
+          {"window_left", rule.window_left},
+          {"window_right", rule.window_right}};
 }
 
 std::string_view kind_name(model::AttentionKind kind) { return kind == model::AttentionKind::self ? "self" : "cross"; }

@@ -9,7 +9,8 @@
 
 namespace sightline::engine {
 
-/// A list with `width` numbers a row of the map: `maps[].row.NAME` in JSON, "KIND.row.NAME" as a tensor.
+/// A list with `width` numbers a row of the map: `maps[].row.NAME` in JSON, "KIND.row.NAME" as a tensor. One that is empty
+/// in a look is in neither.
 struct RowField {
   std::string_view name;
   std::span<const float> MapObservations::*values;
@@ -23,6 +24,7 @@ inline constexpr RowField kRowFields[] = {
     {"text_entropy", &MapObservations::text_entropy, 1},
     {"position", &MapObservations::position, 1},
     {"distance", &MapObservations::distance, 1},
+    {"sink_weight", &MapObservations::sink_weight, 1},
     {"offset_mass", &MapObservations::offset_mass, std::size(kOffsets)},
     {"segment_mass", &MapObservations::segment_mass, kSegments},
 };
@@ -44,6 +46,9 @@ ReportGrid report_grid(const Look& look, const ReportOptions& options);
 
 /// The maps that `options` asks for. Throws BadArgument for an unknown one, the grid's included.
 std::vector<MapId> report_maps(const Look& look, const ReportOptions& options);
+
+/// What a map's scores went through, and which keys its rows see.
+ReportJson score_json(const ScoreRule& rule);
 
 std::string_view kind_name(model::AttentionKind kind);  // "self", "cross"
 

@@ -47,6 +47,7 @@ void declare(format::SafetensorsWriter& file, const Stack& stack, std::int64_t t
   add(stack.name("layer"), DType::i32, {count});
   add(stack.name("head"), DType::i32, {count});
   for (const auto& [name, values, width] : kRowFields) {
+    if ((stack.maps.front().*values).empty()) continue;
     if (width == 1) {
       add(stack.row_name(name), DType::f32, {count, rows});
     } else {
@@ -67,6 +68,7 @@ void write_stack(format::SafetensorsWriter& file, const Stack& stack, const Look
   for (const MapId& id : stack.ids) write(file, stack.name("layer"), std::array<std::int32_t, 1>{id.layer});
   for (const MapId& id : stack.ids) write(file, stack.name("head"), std::array<std::int32_t, 1>{id.head});
   for (const auto& [name, values, width] : kRowFields) {
+    if ((stack.maps.front().*values).empty()) continue;
     for (const MapObservations& map : stack.maps) write(file, stack.row_name(name), map.*values);
   }
   for (const MapObservations& map : stack.maps) {

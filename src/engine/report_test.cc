@@ -111,7 +111,7 @@ TEST(Report, DescribesTextAndModel) {
   EXPECT_EQ(street["text"], "street");
   EXPECT_EQ(street["byte_begin"].get<int>() - street["char_begin"].get<int>(), 2);
   EXPECT_EQ(report["dropped"][0]["text"], "\ue000");
-  EXPECT_EQ(report["segments"], (ReportJson{"special", "text"}));
+  EXPECT_EQ(report["segments"], (ReportJson{"special", "text", "first"}));
   EXPECT_EQ(report["offsets"], (ReportJson{-1, 0, 1}));
 }
 
@@ -134,7 +134,7 @@ TEST(Report, HoldsTheNumbersOfTheLook) {
   EXPECT_EQ(map["summary"]["entropy"].get<float>(), tiny_look().summary(id).entropy);
   for (std::size_t i = 0; i < seen.entropy.size(); ++i) {
     EXPECT_EQ(map["row"]["entropy"][i].get<float>(), seen.entropy[i]);
-    EXPECT_EQ(map["row"]["segment_mass"][i][1].get<float>(), seen.segment_mass[2 * i + 1]);
+    EXPECT_EQ(map["row"]["segment_mass"][i][1].get<float>(), seen.segment_mass[kSegments * i + 1]);
     EXPECT_EQ(map["row"]["top_key"][i].size(), 3u);
     EXPECT_EQ(map["row"]["top_key"][i][2], seen.top_index[5 * i + 2]);
     EXPECT_EQ(map["row"]["top_weight"][i][2].get<float>(), seen.top_weight[5 * i + 2]);

@@ -163,8 +163,7 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->words.shrink_to_fit();
   data->dropped = dropped_text(text, data->tokens, encoding.cut > 0);
   number_words(data->words, data->tokens);
-  data->segments.reserve(data->tokens.size());
-  for (const LookToken& token : data->tokens) data->segments.push_back(token.special ? kSegmentSpecial : kSegmentText);
+  data->segments = segments_of(data->tokens, facts_.config.causal);
   run_model(transformer_, encoding, top, options, *data);
   return Look(data);
 }

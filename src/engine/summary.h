@@ -7,10 +7,8 @@
 
 namespace sightline::engine {
 
-/// The means of one map over the rows of text tokens. `segment_of_row` [rows] and `segment_of_key` [keys] as Segment;
-/// for self-attention they are the same.
-MapSummary summarise(const MapObservations& map, std::span<const std::int32_t> segment_of_row,
-                     std::span<const std::int32_t> segment_of_key);
+/// The means of one map of self-attention over the rows of text tokens. `segments`: of each token, as Segment.
+MapSummary summarise(const MapObservations& map, const ScoreRule& rule, std::span<const std::int32_t> segments);
 
 }  // namespace sightline::engine
 
