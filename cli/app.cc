@@ -50,6 +50,12 @@ void add_axis_options(CLI::App& command, Options& options) {
   command.add_flag("--no-special", options.no_special, "Leave special tokens out, and say what they weighed");
 }
 
+void add_part_options(CLI::App& command, Options& options) {
+  command.add_option("--rows", options.rows, "Rows of the map, by number: 12, 10:30, 990:")->type_name("A:B");
+  command.add_option("--keys", options.keys, "Columns, likewise (default: those with most weight)")->type_name("A:B");
+  command.add_flag("--heads", options.heads, "Every head, also where a model has many");
+}
+
 void add_colour_option(CLI::App& command, Options& options) {
   const auto choose = [&options](const std::string& when) {
     static const std::map<std::string, ColourChoice> kChoices = {
@@ -94,6 +100,7 @@ void add_look(CLI::App& app, Options& options) {
   add_map_options(command, options);
   add_top_option(command, options, "Keys a row: 3 in a word's view, 4 in reports, 62 at most");
   add_axis_options(command, options);
+  add_part_options(command, options);
   add_report_options(command, options);
   add_page_options(command, options);
   add_model_options(command, options);

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/head_table.h"
-#include "cli/matrix.h"
+#include "cli/map_view.h"
 #include "cli/page_output.h"
 #include "cli/report_output.h"
 #include "cli/streams.h"
@@ -26,16 +26,6 @@ void add_model_line(Painter& painter, const engine::Look& look) {
                   plural(look.words().size() - special, "word"), plural(look.tokens().size(), "token"), special);
   painter.paragraph({{Ink::bold, displayable(look.model().name, painter.terminal().utf8)}, {Ink::plain, facts}})
       .newline();
-}
-
-void add_map(Painter& painter, const engine::Look& look, const engine::MapId& map, const Options& options) {
-  const engine::Axis axis = chosen_axis(look, options);
-  const bool chosen = options.layer && options.head;
-  painter.paragraph({{Ink::accent, fmt::format("Layer {}, head {}", map.layer, map.head)},
-                     {Ink::plain, ": row looks at column"},
-                     {Ink::plain, chosen ? "" : " (the sharpest, special tokens set aside)"}});
-  add_matrix(painter, axis, item_weights(look, map, axis), unit_name(options));
-  for (const std::string& note : axis_notes(look, axis, options, map)) painter.note(note);
 }
 
 std::string look_text(const Options& options, const engine::Look& look, const engine::MapId& map) {

@@ -31,27 +31,29 @@ MapSheet one_map(const engine::Look& look, const engine::MapId& id, const Option
   sheet.title = fmt::format("Layer {}, head {}", id.layer, id.head);
   sheet.model = displayable(look.model().name, true);
   sheet.unit = unit_name(options);
-  const engine::Axis axis = chosen_axis(look, options);
-  sheet.notes = axis_notes(look, axis, options, id);
-  for (const engine::AxisItem& item : axis) sheet.rows.push_back({displayable(item.label, true), item.special});
+  const ShownItems items = all_items(chosen_axis(look, options));
+  sheet.notes = axis_notes(look, *items.items, options, id);
+  for (const engine::AxisItem& item : *items.items) sheet.rows.push_back({displayable(item.label, true), item.special});
   sheet.cols = sheet.rows;
-  sheet.weights = item_weights(look, id, axis);
+  sheet.weights = item_weights(look, id, items, items);
   return sheet;
 }
 
 HeadSheet all_maps(const engine::Look& look, const Options& options) {
   HeadSheet sheet;
-  const engine::Axis axis = chosen_axis(look, options);
+  const bool by_token = is_long(look);
+  const ShownItems items = all_items(by_token ? look.axis(true, true) : chosen_axis(look, options));
   sheet.title = fmt::format("{} layers × {} heads", look.layers(), look.heads());
   sheet.model = displayable(look.model().name, true);
-  sheet.unit = unit_name(options);
-  sheet.notes = axis_notes(look, axis, options, std::nullopt);
+  sheet.unit = by_token ? "tokens" : unit_name(options);
+  if (!by_token) sheet.notes = axis_notes(look, *items.items, options, std::nullopt);
   sheet.layers = look.layers();
   sheet.heads = look.heads();
+  const engine::MapId sharpest = look.sharpest();
   for (const engine::MapId& id : look.maps()) {
     const engine::MapSummary& summary = look.summary(id);
-    sheet.tiles.push_back(
-        {item_weights(look, id, axis), summary.entropy, summary.entropy_normalised, id == look.sharpest()});
+    sheet.tiles.push_back({by_token ? token_weights(look, id, items) : item_weights(look, id, items, items),
+                           summary.entropy, summary.entropy_normalised, id == sharpest});
   }
   return sheet;
 }
@@ -75,8 +77,8 @@ void write_picture(const std::string& path, FileKind kind, const engine::Look& l
 
 // [rows, cols], or for all heads [layers, heads, rows, cols].
 void write_npy(const std::string& path, const engine::Look& look, const engine::MapId& id, const Options& options) {
-  const engine::Axis axis = chosen_axis(look, options);
-  const auto side = static_cast<std::int64_t>(axis.size());
+  const ShownItems items = all_items(chosen_axis(look, options));
+  const std::int64_t side = std::ssize(*items.items);
   std::vector<std::int64_t> shape = {side, side};
   if (options.all) shape.insert(shape.begin(), {look.layers(), look.heads()});
   const std::vector<engine::MapId> maps = options.all ? look.maps() : std::vector<engine::MapId>{id};
@@ -84,7 +86,7 @@ void write_npy(const std::string& path, const engine::Look& look, const engine::
   ProgressLine progress("writing");
   std::vector<float> strip;
   for (std::size_t i = 0; i < maps.size(); ++i) {
-    const Weights weights = item_weights(look, maps[i], axis);
+    const Weights weights = item_weights(look, maps[i], items, items);
     for (std::int64_t row = 0; row < side; row += kNpyRows) {
       progress((static_cast<double>(i) + static_cast<double>(row) / static_cast<double>(side)) /
                static_cast<double>(maps.size()));

@@ -39,7 +39,8 @@ Weights identity(std::int64_t count) {
 
 std::vector<std::string> lines_of(const Terminal& terminal, const engine::Axis& axis, const Weights& weights) {
   Painter painter(terminal);
-  add_matrix(painter, axis, weights, "words");
+  const ShownItems items = all_items(axis);
+  add_matrix(painter, items, items, weights, "words");
   std::vector<std::string> lines;
   std::istringstream stream(painter.result());
   for (std::string line; std::getline(stream, line);) lines.push_back(line);

@@ -29,6 +29,8 @@ struct Options {
   std::optional<int> top;
   bool pieces = false;
   bool no_special = false;
+  std::string rows, keys;  // items of the map as "A:B", from 1; empty = what there is room for
+  bool heads = false;      // every head of a model with many
   bool no_scale = false;
   bool all = false;
 

@@ -22,6 +22,10 @@ constexpr std::int64_t kLegendWidth = 512, kLegendHeight = 22;  // two pixels a 
 
 const format::Palette& colours() { return format::palette(Theme::light); }
 
+Rgb colour_of(float weight, const Scale& scale) {
+  return std::isnan(weight) ? kNotANumber : format::weight_colour(scale.place(weight), Theme::light);
+}
+
 // Round weights that lie on the scale, ends included.
 std::vector<double> legend_ticks(const Scale& scale) {
   if (!scale.long_text()) return {0, 0.05, 0.2, 0.5, 1};
@@ -65,9 +69,13 @@ format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int6
   auto fill = [weights, scale](std::int64_t row_begin, std::int64_t row_end, std::span<Rgb> out) {
     std::vector<float> read(out.size());
     weights.read(row_begin, row_end, read);
-    std::transform(read.begin(), read.end(), out.begin(), [&](float weight) {
-      return std::isnan(weight) ? kNotANumber : format::weight_colour(scale.place(weight), Theme::light);
-    });
+    std::size_t i = 0;
+    for (std::int64_t row = row_begin; row < row_end; ++row) {
+      const engine::KeyRange seen = weights.seen(row);
+      for (std::int64_t col = 0; col < weights.cols; ++col, ++i) {
+        out[i] = seen.has(col) ? colour_of(read[i], scale) : colours().line;
+      }
+    }
   };
   return {x, y, cell, gap, weights.rows, weights.cols, std::move(fill)};
 }

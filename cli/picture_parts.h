@@ -15,7 +15,7 @@ inline constexpr double kDensity = 2;
 inline constexpr double kTitleSize = 44, kTextSize = 26, kSmallSize = 22;
 inline constexpr std::int64_t kMargin = 56;
 
-/// Cells of a map coloured on the light scale; NaN weights in orange.
+/// Cells of a map coloured on the light scale; NaN weights in orange, what a row does not see in grey.
 format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int64_t x, std::int64_t y,
                            std::int64_t cell, std::int64_t gap);
 

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <memory>
+#include <functional>
+#include <numeric>
 
 #include "cli/display_text.h"
 #include "cli/streams.h"
@@ -24,6 +25,46 @@ void note_what_is_missing(const engine::Look& look) {
   }
   if (!dropped.empty())
     write_note(fmt::format("the tokenizer drops this part of the text: {}", fit_columns(dropped, 100, false)));
+}
+
+// Which keys the rows of a map do not see.
+std::string hidden_note(const engine::ScoreRule& rule) {
+  std::string before, after;
+  if (rule.window_left >= 0) before = fmt::format("the {} before it", rule.window_left);
+  if (rule.window_right >= 0 && !rule.causal) after = fmt::format("the {} after it", rule.window_right);
+  if (before.empty() && after.empty()) return "A row sees its own token and those before it";
+  if (rule.causal) return fmt::format("A row sees its own token and {}", before);
+  return fmt::format("A row sees its own token, {} and {}", before.empty() ? "all before it" : before,
+                     after.empty() ? "all after it" : after);
+}
+
+// The items of `cols` of which the tokens of `row` see anything.
+engine::KeyRange items_seen(const engine::Look& look, const engine::MapId& id, const engine::AxisItem& row,
+                            const engine::Axis& cols) {
+  const auto keys = static_cast<std::int64_t>(look.tokens().size());
+  const engine::ScoreRule& rule = look.rule(id);
+  const std::int64_t from = rule.visible(row.token_begin, keys).begin, to = rule.visible(row.token_end - 1, keys).end;
+  const auto first = std::ranges::partition_point(cols, [&](const auto& item) { return item.token_end <= from; });
+  const auto last = std::partition_point(first, cols.end(), [&](const auto& item) { return item.token_begin < to; });
+  return {first - cols.begin(), last - cols.begin()};
+}
+
+// A map of `count` tokens in cells of `step` x `step`, as the engine pools it.
+Weights block_weights(const engine::Look& look, const engine::MapId& id, std::int64_t count, std::int64_t step,
+                      const std::function<engine::KeyRange(std::int64_t)>& visible) {
+  const std::int64_t cells = (count + step - 1) / step;
+  Weights weights{cells, cells, [look, id, count, step](std::int64_t begin, std::int64_t end, std::span<float> out) {
+                    const auto block =
+                        look.block({{id}, false, begin * step, std::min(end * step, count), 0, count, step});
+                    std::copy(block.begin(), block.end(), out.begin());
+                  }};
+  if (visible) {
+    weights.visible = [visible, count, step](std::int64_t row) {
+      const engine::KeyRange first = visible(row * step), last = visible(std::min((row + 1) * step, count) - 1);
+      return engine::KeyRange{first.begin / step, (last.end + step - 1) / step};
+    };
+  }
+  return weights;
 }
 
 }  // namespace
@@ -78,6 +119,7 @@ std::vector<std::string> axis_notes(const engine::Look& look, const engine::Axis
   if (std::any_of(axis.begin(), axis.end(), [](const auto& item) { return item.token_end - item.token_begin > 1; })) {
     notes.push_back("Pieces of a word are merged: weight to it is their sum, from it their mean");
   }
+  if (id && look.rule(*id).hides()) notes.push_back(hidden_note(look.rule(*id)));
   if (!options.no_special) return notes;
   std::string share;
   if (id) {
@@ -111,16 +153,53 @@ std::string percent_cell(double share, const Painter& painter) {
   return painter.coloured() ? percent(share, 3) : fmt::format(" {}", percent(share, 2));
 }
 
-Weights item_weights(const engine::Look& look, const engine::MapId& id, const engine::Axis& axis) {
-  const auto items = std::make_shared<const engine::Axis>(axis);
-  const auto count = static_cast<std::int64_t>(items->size());
-  auto read = [look, id, items](std::int64_t row_begin, std::int64_t row_end, std::span<float> out) {
-    const std::span<const engine::AxisItem> all(*items);
-    const auto rows = all.subspan(static_cast<std::size_t>(row_begin), static_cast<std::size_t>(row_end - row_begin));
-    const engine::Grid grid = look.grid(id, rows, all);
+ShownItems all_items(engine::Axis axis) {
+  ShownItems shown;
+  shown.of = std::ssize(axis);
+  shown.items = std::make_shared<const engine::Axis>(std::move(axis));
+  shown.numbers.resize(static_cast<std::size_t>(shown.of));
+  std::iota(shown.numbers.begin(), shown.numbers.end(), 1);
+  return shown;
+}
+
+ShownItems some_items(const engine::Axis& axis, const std::vector<std::int64_t>& indexes) {
+  engine::Axis items;
+  ShownItems shown;
+  for (const std::int64_t i : indexes) {
+    items.push_back(axis[static_cast<std::size_t>(i)]);
+    shown.numbers.push_back(i + 1);
+  }
+  shown.items = std::make_shared<const engine::Axis>(std::move(items));
+  shown.of = std::ssize(axis);
+  return shown;
+}
+
+Weights item_weights(const engine::Look& look, const engine::MapId& id, const ShownItems& rows,
+                     const ShownItems& cols) {
+  Weights weights;
+  weights.rows = std::ssize(*rows.items);
+  weights.cols = std::ssize(*cols.items);
+  weights.read = [look, id, rows = rows.items, cols = cols.items](std::int64_t begin, std::int64_t end,
+                                                                  std::span<float> out) {
+    const std::span<const engine::AxisItem> all(*rows);
+    const auto strip = all.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    const engine::Grid grid = look.grid(id, strip, *cols);
     std::copy(grid.weights.begin(), grid.weights.end(), out.begin());
   };
-  return {count, count, std::move(read)};
+  if (look.rule(id).hides()) {
+    weights.visible = [look, id, rows = rows.items, cols = cols.items](std::int64_t row) {
+      return items_seen(look, id, (*rows)[static_cast<std::size_t>(row)], *cols);
+    };
+  }
+  return weights;
+}
+
+Weights token_weights(const engine::Look& look, const engine::MapId& id, const ShownItems& tokens) {
+  Weights weights = item_weights(look, id, tokens, tokens);
+  weights.at_step = [look, id, count = weights.rows, visible = weights.visible](std::int64_t step) {
+    return block_weights(look, id, count, step, visible);
+  };
+  return weights;
 }
 
 void add_caveat(Painter& painter) {

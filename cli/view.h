@@ -2,6 +2,7 @@
 #define SIGHTLINE_CLI_VIEW_H_
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,8 +52,27 @@ std::string percent(double share, int width);
 /// without.
 std::string percent_cell(double share, const Painter& painter);
 
-/// A map between the items of an axis, fetched in strips.
-Weights item_weights(const engine::Look& look, const engine::MapId& id, const engine::Axis& axis);
+/// Items of an axis that a view shows, and how they are numbered in it. Maps of one text share them.
+struct ShownItems {
+  std::shared_ptr<const engine::Axis> items;
+  std::vector<std::int64_t> numbers;  // from 1
+  std::int64_t of = 0;                // items of the axis
+
+  bool all() const { return std::ssize(numbers) == of; }
+};
+ShownItems all_items(engine::Axis axis);
+/// Those with the given indexes (from 0, ascending).
+ShownItems some_items(const engine::Axis& axis, const std::vector<std::int64_t>& indexes);
+
+/// A map between items, fetched in strips.
+Weights item_weights(const engine::Look& look, const engine::MapId& id, const ShownItems& rows, const ShownItems& cols);
+/// A map between all tokens, which `tokens` are, with at_step().
+Weights token_weights(const engine::Look& look, const engine::MapId& id, const ShownItems& tokens);
+
+/// From how many tokens on all of a map is shown by token, not by word: words differ in length, so that a mean over a
+/// block of words is none over a block of tokens, which is what a look has at hand.
+inline constexpr std::int64_t kLongText = 1024;
+inline bool is_long(const engine::Look& look) { return std::ssize(look.tokens()) > kLongText; }
 
 /// The line that ends everything about weights.
 void add_caveat(Painter& painter);

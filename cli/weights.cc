@@ -1,6 +1,7 @@
 #include "cli/weights.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "src/format/colour.h"
@@ -25,10 +26,26 @@ void add_rows(const Weights& weights, std::int64_t begin, std::int64_t end, std:
   }
 }
 
+bool is_step(std::int64_t factor) { return std::has_single_bit(static_cast<std::uint64_t>(factor)); }
+
+// What a pooled row sees: the rows that it pools see keys from those of the first to those of the last.
+std::function<engine::KeyRange(std::int64_t)> pooled_range(const Weights& weights, std::int64_t row_factor,
+                                                           std::int64_t col_factor) {
+  if (!weights.visible) return {};
+  return [visible = weights.visible, last = weights.rows - 1, row_factor, col_factor](std::int64_t row) {
+    const std::int64_t begin = visible(row * row_factor).begin;
+    const std::int64_t end = visible(std::min((row + 1) * row_factor - 1, last)).end;
+    return engine::KeyRange{begin / col_factor, (end + col_factor - 1) / col_factor};
+  };
+}
+
 }  // namespace
 
 Weights pooled(const Weights& weights, std::int64_t row_factor, std::int64_t col_factor) {
   if (row_factor <= 1 && col_factor <= 1) return weights;
+  if (weights.at_step && col_factor > 1 && is_step(col_factor) && row_factor % col_factor == 0) {
+    return pooled(weights.at_step(col_factor), row_factor / col_factor, 1);
+  }
   const std::int64_t rows = (weights.rows + row_factor - 1) / row_factor,
                      cols = (weights.cols + col_factor - 1) / col_factor;
   auto read = [=](std::int64_t row_begin, std::int64_t row_end, std::span<float> out) {
@@ -44,12 +61,13 @@ Weights pooled(const Weights& weights, std::int64_t row_factor, std::int64_t col
       }
     }
   };
-  return {rows, cols, std::move(read)};
+  return {rows, cols, std::move(read), pooled_range(weights, row_factor, col_factor)};
 }
 
 std::int64_t pooling_factor(const Weights& weights, std::int64_t most) {
   const std::int64_t side = std::max(weights.rows, weights.cols);
-  return std::max<std::int64_t>(1, (side + most - 1) / most);
+  const std::int64_t factor = std::max<std::int64_t>(1, (side + most - 1) / most);
+  return weights.at_step ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(factor))) : factor;
 }
 
 double Scale::place(double weight) const {
