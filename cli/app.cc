@@ -74,6 +74,14 @@ void add_report_options(CLI::App& command, Options& options) {
   add_colour_option(command, options);
 }
 
+void add_save_option(CLI::App& command, Options& options) {
+  command.add_option("--save", options.save, "Also write these into it: q,k,v,attn,hidden")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs("--output");
+}
+
 constexpr const char* kWordsNote =
     "Pieces of a word are merged: weight to it is the sum over them, weight from it\n"
     "the mean. A word is named by its text (it), its occurrence (the:2) or its\nnumber (#9).\n";
@@ -88,9 +96,11 @@ void add_page_options(CLI::App& command, Options& options) {
       ->type_name("MB")
       ->check(CLI::Range(1.0, 2000.0).description(""))
       ->needs(html);
-  command.add_option("--lines", options.lines, "A file with a text a line: all of them go into the page")
-      ->type_name("FILE")
-      ->needs(html);
+  CLI::Option* lines = command.add_option("--lines", options.lines, "A file with a text a line: all go into the page, or");
+  lines->type_name("FILE");
+  CLI::Option* jsonl = command.add_flag("--jsonl", options.jsonl, "print a report a line, each as soon as it is done");
+  jsonl->needs(lines);
+  command.add_flag("--keep-going", options.keep_going, "Go on after a text that cannot be looked at")->needs(jsonl);
 }
 
 void add_look(CLI::App& app, Options& options) {
@@ -102,6 +112,7 @@ void add_look(CLI::App& app, Options& options) {
   add_axis_options(command, options);
   add_part_options(command, options);
   add_report_options(command, options);
+  add_save_option(command, options);
   add_page_options(command, options);
   add_model_options(command, options);
   command.footer(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/display_text.h"
@@ -15,7 +16,8 @@
 namespace sightline::cli {
 namespace {
 
-constexpr int kLongestKey = 12, kBar = 12;
+constexpr int kLongestKey = 12, kWidestBar = 12;
+constexpr int kCapped = 10;  // columns of the softcap's step, which the bars give up
 
 class ExplainView {
  public:
@@ -25,6 +27,8 @@ class ExplainView {
       labels_.push_back(item_label(item, painter));
       key_width_ = std::clamp(display_width(labels_.back()), key_width_, kLongestKey);
     }
+    if (capped()) bar_ -= kCapped;
+    if (steps.sink) key_width_ = std::max(key_width_, 6);
   }
 
   void add() {
@@ -61,28 +65,62 @@ class ExplainView {
   void add_table() {
     const std::string_view dot = painter_.glyph("q·k", "q.k"), times = painter_.glyph("w·v", "w*v");
     painter_
-        .soft(fmt::format("{} {:>9} {:>9} {:>8} {} {:>7} {:>7} {:>7}", pad_left("", key_width_, utf8()), "1 score",
-                          "2 scale", "3 weight", std::string(kBar, ' '), "", "4 mix", "share of"))
+        .soft(fmt::format("{} {:>9} {:>9}{} {:>8} {} {:>7} {:>7} {:>7}", pad_left("", key_width_, utf8()), "1 score",
+                          "2 scale", capped() ? fmt::format(" {:>9}", "and cap") : "", "3 weight", blank_bar(), "",
+                          "4 mix", "share of"))
         .newline();
     painter_.bold(pad_left("key", key_width_, utf8()));
     painter_
         .bold(fmt::format(
-            " {} {} {} {} {} {} {}", pad_left(dot, 9, utf8()),
-            pad_left(steps_.scaled ? fmt::format("{}{}", painter_.glyph("÷", "/"), root()) : "as it is", 9, utf8()),
-            pad_left("softmax", 8, utf8()), std::string(kBar, ' '), pad_left("|v|", 7, utf8()),
+            " {} {}{} {} {} {} {} {}", pad_left(dot, 9, utf8()), pad_left(scale_name(), 9, utf8()),
+            capped() ? fmt::format(" {:>9}", fmt::format("at {:g}", steps_.softcap)) : "",
+            pad_left("softmax", 8, utf8()), blank_bar(), pad_left("|v|", 7, utf8()),
             pad_left(fmt::format("|{}|", times), 7, utf8()), pad_left("the sum", 7, utf8())))
         .newline();
     for (const std::size_t key : listed_keys()) add_key(key);
     add_rest();
-    painter_
-        .text(fmt::format("{} {:>9} {:>9} {:>8.4f}", pad_left("all", key_width_, utf8()), "", "", 1 - missing_weight()))
-        .newline();
+    if (steps_.sink) add_sink(*steps_.sink);
+    add_sum_line("all", 1 - missing_weight() + (steps_.sink ? steps_.sink->weight : 0));
+    add_hidden();
+  }
+
+  bool capped() const { return steps_.softcap > 0; }
+  std::string blank_bar() const { return std::string(static_cast<std::size_t>(bar_), ' '); }
+
+  // What the second step is called: the division by the root of the width, or the model's own factor.
+  std::string scale_name() const {
+    if (!steps_.scaled) return "as it is";
+    return divides_by_root() ? fmt::format("{}{}", painter_.glyph("÷", "/"), root())
+                             : fmt::format("{}{:.4g}", painter_.glyph("×", "x"), steps_.scale);
+  }
+  bool divides_by_root() const {
+    const double scale = steps_.with_scale.scale * std::sqrt(static_cast<double>(steps_.query.size()));
+    return std::abs(scale - 1) < 1e-5;
+  }
+
+  void add_sum_line(const std::string& name, double weight) {
+    painter_.text(fmt::format("{} {:>9} {:>9}{} {:>8.4f}", pad_left(name, key_width_, utf8()), "", "",
+                              std::string(capped() ? kCapped : 0, ' '), weight));
+    painter_.newline();
+  }
+
+  // A logit without a key: it takes weight and mixes nothing.
+  void add_sink(const engine::ExplainedSink& sink) {
+    painter_.soft(pad_left("(sink)", key_width_, utf8()));
+    painter_.text(fmt::format(" {:>9} {}{:>9.3f} ", "", std::string(capped() ? kCapped : 0, ' '), sink.logit));
+    painter_.tinted(format::ease(sink.weight), fmt::format("{:>8.4f}", sink.weight)).text(" ").soft(bar(sink.weight));
+    painter_.newline();
+  }
+
+  void add_hidden() {
+    const std::int64_t hidden = std::ssize(steps_.keys) - steps_.visible.count();
+    if (hidden > 0) painter_.note(fmt::format("{} of the {} tokens are not seen by this row", hidden, steps_.keys.size()));
   }
 
   // With --top the heaviest ones, in the order of the text all the same.
   std::vector<std::size_t> listed_keys() const {
-    std::vector<std::size_t> keys(steps_.keys.size());
-    std::iota(keys.begin(), keys.end(), std::size_t{0});
+    std::vector<std::size_t> keys(static_cast<std::size_t>(steps_.visible.count()));
+    std::iota(keys.begin(), keys.end(), static_cast<std::size_t>(steps_.visible.begin));
     if (!options_.top || keys.size() <= static_cast<std::size_t>(*options_.top)) return keys;
     std::stable_sort(keys.begin(), keys.end(), [&](std::size_t a, std::size_t b) {
       return heavier(steps_.keys[a].weight, steps_.keys[b].weight);
@@ -115,7 +153,8 @@ class ExplainView {
     } else {
       painter_.text(name);
     }
-    painter_.text(fmt::format(" {:>9.3f} {:>9.3f} ", key.dot, key.score));
+    painter_.text(fmt::format(" {:>9.3f} {:>9.3f} ", key.dot, key.scaled));
+    if (capped()) painter_.text(fmt::format("{:>9.3f} ", key.score));
     painter_.tinted(format::ease(key.weight), fmt::format("{:>8.4f}", key.weight)).text(" ");
     painter_.soft(bar(key.weight))
         .text(fmt::format(" {:>7.3f} {:>7.3f} {:>5.0f} %", key.value_norm, key.contribution_norm,
@@ -124,29 +163,26 @@ class ExplainView {
   }
 
   std::string bar(double weight) const {
-    const auto filled = weight > 0 ? static_cast<int>(std::lround(std::min(weight, 1.0) * kBar)) : 0;
+    const auto filled = weight > 0 ? static_cast<int>(std::lround(std::min(weight, 1.0) * bar_)) : 0;
     std::string drawn;
     for (int i = 0; i < filled; ++i) drawn += painter_.glyph("━", "=");
-    return pad_right(drawn, kBar, utf8());
+    return pad_right(drawn, bar_, utf8());
   }
 
   void add_rest() {
     const auto listed = listed_keys();
-    if (listed.size() == steps_.keys.size()) return;
+    if (std::cmp_equal(listed.size(), steps_.visible.count())) return;
     double rest = 1 - missing_weight();
     for (const std::size_t key : listed) rest -= steps_.keys[key].weight;
-    painter_
-        .soft(fmt::format("{} {:>9} {:>9} {:>8.4f}",
-                          pad_left(fmt::format("{} more", steps_.keys.size() - listed.size()), key_width_, utf8()), "",
-                          "", rest < 0 ? 0.0 : rest))
-        .newline();
+    add_sum_line(fmt::format("{} more", steps_.visible.count() - std::ssize(listed)), rest < 0 ? 0.0 : rest);
   }
 
   void add_peaks() {
     const auto peak_line = [](std::string_view how, const engine::Peak& peak) {
       return fmt::format("{}: largest weight {:.4f}, entropy {:.3f} nats", how, peak.max_weight, peak.entropy);
     };
-    say(peak_line(fmt::format("divided by {}", root()), steps_.with_scale));
+    say(peak_line(divides_by_root() ? fmt::format("divided by {}", root()) : fmt::format("times {:.4g}", steps_.with_scale.scale),
+                  steps_.with_scale));
     say(peak_line("not divided", steps_.without_scale));
   }
 
@@ -158,6 +194,7 @@ class ExplainView {
   const Options& options_;
   std::vector<std::string> labels_;
   int key_width_ = 4;
+  int bar_ = kWidestBar;
 };
 
 }  // namespace

@@ -3,12 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/display_text.h"
+#include "cli/head_measures.h"
 #include "src/format/colour.h"
 
 namespace sightline::cli {
@@ -37,23 +38,23 @@ Measure entropy_measure() {
 // Distance has no natural whole: the head that looks farthest has the full colour. In long texts it is told in tens or
 // hundreds, so that two digits do.
 Measure distance_measure(const engine::Look& look) {
-  double farthest = 1, unit = 1;
-  for (const engine::MapId& id : look.maps())
-    farthest = std::max(farthest, static_cast<double>(look.summary(id).distance));
+  const double farthest = std::max(1.0, farthest_distance(look));
+  double unit = 1;
   while (farthest / unit > 99) unit *= 10;
   return {unit == 1 ? "mean distance, tokens" : fmt::format("mean distance / {:g}", unit),
           [farthest](const MapSummary& s) { return s.distance / farthest; },
           [unit](const MapSummary& s) { return s.distance / unit; }};
 }
 
-// The order puts what belongs together side by side.
-std::array<Measure, 6> measures(const engine::Look& look) {
-  return {entropy_measure(),
-          distance_measure(look),
-          share_measure("% on special tokens", &MapSummary::special_share),
-          share_measure("% on same token", &MapSummary::same_share),
-          share_measure("% on previous token", &MapSummary::previous_share),
-          share_measure("% on next token", &MapSummary::next_share)};
+// The order puts what belongs together side by side. A row of a causal map sees no next token.
+std::vector<Measure> measures(const engine::Look& look) {
+  std::vector<Measure> all = {entropy_measure(), distance_measure(look),
+                              share_measure(fmt::format("% on {}", aside_name(look)), aside_share(look)),
+                              share_measure("% on same token", &MapSummary::same_share),
+                              share_measure("% on previous token", &MapSummary::previous_share)};
+  if (!is_causal(look)) all.push_back(share_measure("% on next token", &MapSummary::next_share));
+  if (has_sinks(look)) all.push_back(share_measure("% on the head's sink", &MapSummary::sink_share));
+  return all;
 }
 
 constexpr int kLabelWidth = 3;   // "12 "

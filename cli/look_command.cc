@@ -3,7 +3,9 @@
 
 #include "cli/commands.h"
 #include "cli/display_text.h"
+#include "cli/head_summary.h"
 #include "cli/head_table.h"
+#include "cli/lines_command.h"
 #include "cli/map_view.h"
 #include "cli/page_output.h"
 #include "cli/report_output.h"
@@ -28,11 +30,16 @@ void add_model_line(Painter& painter, const engine::Look& look) {
       .newline();
 }
 
+void add_heads(Painter& painter, const engine::Look& look, const engine::MapId& map, const Options& options) {
+  if (options.heads || !has_many_heads(look)) return add_head_table(painter, look, map);
+  options.layer ? add_heads_of_layer(painter, look, map) : add_layer_summary(painter, look, map);
+}
+
 std::string look_text(const Options& options, const engine::Look& look, const engine::MapId& map) {
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
   add_model_line(painter, look);
   if (options.token.empty()) {
-    add_head_table(painter, look, map);
+    add_heads(painter, look, map, options);
     painter.newline();
     add_map(painter, look, map, options);
   } else {
@@ -42,13 +49,38 @@ std::string look_text(const Options& options, const engine::Look& look, const en
   return painter.result();
 }
 
+// Indexes into the axis with special tokens, as a report counts them.
+std::vector<std::size_t> report_items(const ShownItems& shown, const engine::Axis& all) {
+  std::vector<std::size_t> indexes;
+  for (const engine::AxisItem& item : *shown.items) {
+    const auto found = std::ranges::lower_bound(all, item.token_begin, {}, &engine::AxisItem::token_begin);
+    indexes.push_back(static_cast<std::size_t>(found - all.begin()));
+  }
+  return indexes;
+}
+
+engine::ReportOptions report_options(const engine::Look& look, const engine::MapId& map, const Options& options) {
+  engine::ReportOptions report;
+  report.grid = map;
+  report.pieces = options.pieces;
+  report.special = !options.no_special;
+  report.save = options.save;
+  if (options.layer || options.head) report.save_maps = chosen_maps(look, options);
+  const MapPart part = chosen_part(look, options);
+  const engine::Axis all = look.axis(options.pieces, true);
+  if (part.rows_chosen) report.grid_rows = report_items(part.rows, all);
+  if (part.cols_chosen) report.grid_cols = report_items(part.cols, all);
+  return report;
+}
+
 }  // namespace
 
 void run_look(const Options& options) {
+  if (options.jsonl) return report_lines(options);
   if (!options.lines.empty()) return save_page_of_lines(options);
   const engine::Look look = look_at_text(options, options.top);
   const engine::MapId map = chosen_map(look, options);
-  const engine::ReportOptions report = {{}, map, options.pieces, !options.no_special};
+  const engine::ReportOptions report = report_options(look, map, options);
   const std::string output =
       options.json ? engine::report_text(engine::build_report(look, report)) : look_text(options, look, map);
   save_report(options, look, report);

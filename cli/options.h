@@ -49,7 +49,10 @@ struct Options {
   std::string html;         // write the page as one file here
   bool html_exact = false;  // with fp32
   double html_max = 20;     // MB
-  std::string lines;        // a text a line, all of them into that page
+  std::string lines;        // a text a line, all of them into that page, or a report each
+  bool jsonl = false;       // reports of --lines
+  bool keep_going = false;  // after a text that cannot be looked at
+  std::vector<std::string> save;  // tensors of the pass for the file of -o
   ColourChoice colour = ColourChoice::automatic;
 };
 

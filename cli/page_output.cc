@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <sstream>
 #include <vector>
 
 #include "cli/interrupt.h"
+#include "cli/line_reader.h"
+#include "cli/lines_command.h"
 #include "cli/streams.h"
 #include "cli/view.h"
 #include "src/engine/page_file.h"
@@ -15,47 +16,29 @@
 namespace sightline::cli {
 namespace {
 
-struct NumberedText {
-  std::size_t line = 0;  // from 1
-  std::string text;
-};
-
 std::vector<NumberedText> texts_of_lines(const std::string& path) {
-  std::istringstream stream(format::read_file(path, engine::kMaxTextBytes));
+  LineReader lines(path);
   std::vector<NumberedText> texts;
-  std::string line;
-  for (std::size_t number = 1; std::getline(stream, line); ++number) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.find_first_not_of(" \t") != std::string::npos) texts.push_back({number, line});
+  std::size_t bytes = 0;
+  for (NumberedText text; lines.next(text); texts.push_back(text)) {
+    bytes += text.text.size();
+    if (bytes > engine::kMaxTextBytes) {
+      throw BadFile(fmt::format("{}: more than {} MB of text", path, engine::kMaxTextBytes >> 20));
+    }
   }
   if (texts.empty()) throw BadArgument(fmt::format("{}: has no text: write one a line", path));
   return texts;
 }
 
-// What a page of several texts does not do.
-void require_page_alone(const Options& options) {
-  const auto refuse = [](bool given, const char* what) {
-    if (given) throw UsageError(fmt::format("--lines writes a page of many texts: leave {} out", what));
-  };
-  refuse(options.text.has_value(), "TEXT");
-  refuse(!options.file.empty(), "--file");
-  refuse(!options.token.empty(), "--token");
-  refuse(options.json, "--json");
-  refuse(!options.output.empty(), "--output");
-}
-
 std::vector<engine::Look> looks_at_lines(const Options& options) {
   const std::vector<NumberedText> texts = texts_of_lines(options.lines);
   const engine::Session session = open_session(options);
-  engine::LookOptions look_options;
-  look_options.truncate = options.truncate;
-  if (options.top) look_options.top = *options.top;
   std::vector<engine::Look> looks;
   ProgressLine progress("looking");
   for (const auto& [line, text] : texts) {
     progress(static_cast<double>(looks.size()) / static_cast<double>(texts.size()));
     try {
-      looks.push_back(session.look(text, look_options));
+      looks.push_back(session.look(text, look_options(options, options.top)));
     } catch (const BadArgument& error) {
       throw BadArgument(fmt::format("{}, line {}: {}", options.lines, line, error.what()));
     }
@@ -85,7 +68,8 @@ void save_page(const Options& options, std::span<const engine::Look> looks) {
 }
 
 void save_page_of_lines(const Options& options) {
-  require_page_alone(options);
+  require_lines_alone(options);
+  if (options.html.empty()) throw UsageError("--lines needs --html FILE, for a page of the texts, or --jsonl, for a report each");
   const std::vector<engine::Look> looks = looks_at_lines(options);
   save_page(options, looks);
   write_output(

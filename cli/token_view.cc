@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/display_text.h"
+#include "cli/head_summary.h"
 #include "cli/view.h"
 
 namespace sightline::cli {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int kDefaultTop = 3;
 constexpr int kHeadLabel = 4;  // "H12 "
+constexpr int kLayerLabel = 5;
 constexpr int kLeastKeyLabel = 7, kMostKeyLabel = 14;
 constexpr std::size_t kStrongest = 5;  // heads in the line before the table
 
@@ -38,34 +40,49 @@ class TokenView {
         item_(engine::find_item(axis_, options.token)),
         unit_(unit_name(options)),
         top_(std::min(static_cast<std::size_t>(options.top.value_or(kDefaultTop)), axis_.size())) {
+    special_ = static_cast<std::size_t>(std::ranges::count_if(axis_, &engine::AxisItem::special));
     for (const engine::MapId& id : chosen_maps(look, options)) rows_.push_back(read(id));
   }
 
   void add() {
-    painter_.paragraph({{Ink::accent, fmt::format("Where \"{}\" looks", label(item_))},
-                        {Ink::plain, fmt::format(": in each head its top {} of {} {}, in % of the row's weight", top_,
-                                                 axis_.size(), unit_)}});
+    const bool summarised = has_many_heads(look_) && !options_.heads && !options_.layer;
+    painter_.paragraph({{Ink::accent, fmt::format("Where \"{}\" looks", label(item_))}, {Ink::plain, heading(summarised)}});
     if (rows_.size() > 1) add_strongest();
-    choose_columns();
+    if (summarised) top_ = 1;
+    choose_columns(summarised ? kLayerLabel : 0);
     for (std::size_t begin = 0; begin < rows_.size();) {
       std::size_t end = begin;
       while (end < rows_.size() && rows_[end].map.layer == rows_[begin].map.layer) ++end;
-      add_layer(std::span(rows_).subspan(begin, end - begin));
+      const auto layer = std::span(rows_).subspan(begin, end - begin);
+      summarised ? add_layer_line(layer) : add_layer(layer);
       begin = end;
     }
     for (const std::string& note : axis_notes(look_, axis_, options_, std::nullopt)) painter_.note(note);
   }
 
  private:
+  std::string heading(bool summarised) const {
+    if (summarised) {
+      return fmt::format(
+          ": of each layer the heads that look most at another of its {} {}, in % of the row's weight (--layer L shows a "
+          "layer's heads, --heads all)",
+          axis_.size(), unit_);
+    }
+    return fmt::format(": in each head its top {} of {} {}, in % of the row's weight", top_, axis_.size(), unit_);
+  }
+
   std::string label(std::size_t item) const { return item_label(axis_[item], painter_); }
 
   HeadRow read(const engine::MapId& id) const {
     const engine::Grid grid = look_.grid(id, std::span(axis_).subspan(item_, 1), axis_);
     HeadRow row{id, {}};
     for (std::size_t i = 0; i < axis_.size(); ++i) row.keys.push_back({i, grid.weights[i]});
-    std::stable_sort(row.keys.begin(), row.keys.end(),
-                     [](const Key& a, const Key& b) { return heavier(a.weight, b.weight); });
-    return row;
+    const auto order = [](const Key& a, const Key& b) {
+      return heavier(a.weight, b.weight) || (!heavier(b.weight, a.weight) && a.item < b.item);
+    };
+    const std::size_t kept = std::min(row.keys.size(), top_ + special_ + 1);  // with them strongest() finds one
+    std::partial_sort(row.keys.begin(), row.keys.begin() + static_cast<std::ptrdiff_t>(kept), row.keys.end(), order);
+    return {id, {row.keys.begin(), row.keys.begin() + static_cast<std::ptrdiff_t>(kept)}};
   }
 
   // The heaviest key of a row that is neither special nor the item itself.
@@ -99,11 +116,11 @@ class TokenView {
 
   bool utf8() const { return painter_.terminal().utf8; }
 
-  // As many heads side by side as leave their labels readable.
-  void choose_columns() {
+  // As many heads side by side as leave their labels readable, beside `taken` columns.
+  void choose_columns(int taken) {
     int longest = 1;
     for (std::size_t i = 0; i < axis_.size(); ++i) longest = std::max(longest, display_width(label(i)));
-    const int width = painter_.terminal().width, most = std::min(longest, kMostKeyLabel), top = static_cast<int>(top_);
+    const int width = painter_.terminal().width - taken, most = std::min(longest, kMostKeyLabel), top = static_cast<int>(top_);
     key_label_ = std::min(most, kLeastKeyLabel);
     const int entry = kHeadLabel + top * (key_label_ + 4);
     columns_ = std::clamp(width / entry, 1, 4);
@@ -124,11 +141,28 @@ class TokenView {
     }
   }
 
+  // The heads of a layer that look most at something else, the strongest first.
+  void add_layer_line(std::span<const HeadRow> rows) {
+    std::vector<HeadRow> best;
+    for (const HeadRow& row : rows) {
+      if (const Key* key = strongest(row); key && !reads_blank(key->weight)) best.push_back({row.map, {*key}});
+    }
+    std::stable_sort(best.begin(), best.end(),
+                     [](const HeadRow& a, const HeadRow& b) { return heavier(a.keys[0].weight, b.keys[0].weight); });
+    if (std::cmp_greater(best.size(), columns_)) best.resize(static_cast<std::size_t>(columns_));
+    painter_.bold(pad_right(fmt::format("L{}", rows.front().map.layer), kLayerLabel, utf8()));
+    for (const HeadRow& row : best) {
+      if (&row != &best.front()) painter_.spaces(1);
+      add_entry(row);
+    }
+    painter_.newline();
+  }
+
   void add_entry(const HeadRow& row) {
     const std::string head = pad_right(fmt::format("H{}", row.map.head), kHeadLabel, utf8());
     painter_.soft(head);
     int used = kHeadLabel;
-    for (std::size_t i = 0; i < top_; ++i) {
+    for (std::size_t i = 0; i < std::min(top_, row.keys.size()); ++i) {
       if (columns_ == 1 && used + key_label_ + 4 > painter_.terminal().width) {
         painter_.newline().spaces(kHeadLabel);
         used = kHeadLabel;
@@ -158,7 +192,7 @@ class TokenView {
   engine::Axis axis_;
   std::size_t item_;
   std::string unit_;
-  std::size_t top_;
+  std::size_t top_, special_ = 0;
   std::vector<HeadRow> rows_;
   int key_label_ = 1, columns_ = 1;
 };

@@ -84,12 +84,17 @@ engine::Session open_session(const Options& options) {
   return engine::Session::open(model_directory(options), {options.threads});
 }
 
+engine::LookOptions look_options(const Options& options, std::optional<int> top) {
+  engine::LookOptions chosen;
+  chosen.truncate = options.truncate;
+  if (top) chosen.top = *top;
+  chosen.hidden = std::ranges::find(options.save, "hidden") != options.save.end();
+  return chosen;
+}
+
 engine::Look look_at_text(const Options& options, std::optional<int> top) {
   const std::string text = read_text(options);
-  engine::LookOptions look_options;
-  look_options.truncate = options.truncate;
-  if (top) look_options.top = *top;
-  engine::Look look = open_session(options).look(text, look_options);
+  engine::Look look = open_session(options).look(text, look_options(options, top));
   note_what_is_missing(look);
   return look;
 }

@@ -20,6 +20,7 @@ namespace sightline::cli {
 std::filesystem::path model_directory(const Options& options);
 /// Opens the model that the options name, or the default one.
 engine::Session open_session(const Options& options);
+engine::LookOptions look_options(const Options& options, std::optional<int> top);
 /// The text of the options through that model, `top` keys kept a row; notes on standard error what was cut or dropped.
 engine::Look look_at_text(const Options& options, std::optional<int> top = std::nullopt);
 

@@ -112,6 +112,7 @@ std::size_t Look::Data::bytes() const {
                     dropped.capacity() * sizeof(DroppedText) + summaries.capacity() * sizeof(MapSummary) +
                     tokens.capacity() * sizeof(LookToken) + words.capacity() * sizeof(AxisItem);
   for (const LayerRecord& layer : layers) sum += layer.bytes();
+  for (const std::vector<float>& state : hidden_states) sum += state.capacity() * sizeof(float);
   return sum;
 }
 
@@ -189,7 +190,9 @@ const ScoreRule& Look::rule(const MapId& id) const {
   return data_->layer_of(id).rule;
 }
 
-bool Look::sets_first_aside() const { return data_->segments.front() == kSegmentFirst; }
+bool Look::sets_first_aside() const {
+  return !data_->segments.empty() && data_->segments.front() == kSegmentFirst;
+}
 
 MapObservations Look::observations(const MapId& id) const {
   require_kept(id);

@@ -22,6 +22,7 @@ struct Look::Data {
   int top = 0;
   std::vector<LayerRecord> layers;
   std::vector<MapSummary> summaries;  // [layers, heads]
+  std::vector<std::vector<float>> hidden_states;  // [layers + 1] of [tokens, width], if they were asked for
 
   /// The layer that `id` names, which must exist.
   const LayerRecord& layer_of(const MapId& id) const;

@@ -148,7 +148,7 @@ ReportJson row_json(const Look& look, const MapObservations& map, bool special, 
 ReportJson grid_json(const Look& look, const ReportOptions& options, bool lists, Numbers& number) {
   const ReportGrid shown = report_grid(look, options);
   const char* axis = options.pieces ? "tokens" : "words";
-  ReportJson json = {{"row_axis", axis}, {"col_axis", axis}, {"row_items", shown.items}, {"col_items", shown.items}};
+  ReportJson json = {{"row_axis", axis}, {"col_axis", axis}, {"row_items", shown.row_items}, {"col_items", shown.col_items}};
   if (!lists) return json;
   json["set_aside"] = number.list(shown.set_aside);
   json["weights"] = number.rows(shown.grid.weights, shown.grid.cols);
@@ -172,7 +172,7 @@ ReportJson map_json(const Look& look, const MapId& id, const ReportOptions& opti
     json["row"] = row_json(look, map, options.special, number);
     json["col"] = {{"mass", number.list(map.key_mass)}};
   }
-  if (options.grid == id) json["grid"] = grid_json(look, options, lists, number);
+  if (options.grid == id && writes_grid(look, options)) json["grid"] = grid_json(look, options, lists, number);
   number.note(map_name(id), notes);
   return json;
 }
@@ -269,6 +269,10 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
                         bool lists) {
   ReportJson notes = ReportJson::array(), maps = ReportJson::array(), rows = ReportJson::array();
   for (const MapId& id : report_maps(look, options)) maps.push_back(map_json(look, id, options, lists, notes));
+  if (options.grid && !writes_grid(look, options)) {
+    notes.push_back(fmt::format("{}: the grid is left out, it would have more than {} weights: choose rows and keys",
+                                map_name(*options.grid), kMaxGridWeights));
+  }
   for (const Explanation& row : explanations) rows.push_back(explanation_json(row, options.explained_keys, notes));
   ReportJson report = {{"sightline_report", kReportVersion},
                        {"arithmetic_version", kArithmeticVersion},

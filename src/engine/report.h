@@ -17,6 +17,9 @@ namespace sightline::engine {
 /// of map) keep it; it changes when a field changes its meaning or goes away. docs/report.md describes every field.
 inline constexpr int kReportVersion = 1;
 
+/// Weights of a grid that a report writes out, at most. A larger grid is left out, and `notes` says so.
+inline constexpr std::int64_t kMaxGridWeights = std::int64_t{1} << 22;
+
 /// The JSON form keeps the order in which fields are written.
 using ReportJson = nlohmann::ordered_json;
 
@@ -27,6 +30,9 @@ struct ReportOptions {
   bool special = true;             // false: leave special tokens out of grid and top keys (never renormalised)
   bool lists = true;               // false: no `row` and `col`, which grow with the text
   bool axes = true;                // false: `tokens`, `words`, `dropped` are empty, for who takes a part of the report
+  std::vector<std::size_t> grid_rows = {}, grid_cols = {};  // items of that grid, ascending; empty: all
+  std::vector<std::string> save = {};                       // of kSavable: tensors of the pass, in a file
+  std::vector<MapId> save_maps = {};                        // of these maps and their layers; empty: all reported
   std::size_t explained_keys = 0;  // keys of an explanation at most, those with the largest weights; 0: all
 };
 

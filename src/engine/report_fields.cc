@@ -1,8 +1,23 @@
 #include "src/engine/report_fields.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace sightline::engine {
+namespace {
+
+// Indexes of the items of an axis that a grid shows: those chosen, or all.
+std::vector<std::size_t> shown_items(const Axis& all, const std::vector<std::size_t>& chosen, bool special) {
+  std::vector<std::size_t> items = chosen;
+  if (items.empty()) {
+    items.resize(all.size());
+    std::iota(items.begin(), items.end(), 0);
+  }
+  if (!special) std::erase_if(items, [&](std::size_t i) { return all[i].special; });
+  return items;
+}
+
+}  // namespace
 
 TopKeys top_keys(const Look& look, const MapObservations& map, std::int64_t row, bool special) {
   TopKeys top;
@@ -20,15 +35,25 @@ TopKeys top_keys(const Look& look, const MapObservations& map, std::int64_t row,
 ReportGrid report_grid(const Look& look, const ReportOptions& options) {
   ReportGrid shown;
   const Axis all = look.axis(options.pieces, true);
-  Axis items;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].special && !options.special) continue;
-    shown.items.push_back(i);
-    items.push_back(all[i]);
+  shown.row_items = shown_items(all, options.grid_rows, options.special);
+  shown.col_items = shown_items(all, options.grid_cols, options.special);
+  Axis rows, cols;
+  for (const std::size_t i : shown.row_items) {
+    rows.push_back(all[i]);
     shown.set_aside.push_back(options.special ? 0 : look.special_share(*options.grid, all[i]));
   }
-  shown.grid = look.grid(*options.grid, items, items);
+  for (const std::size_t j : shown.col_items) cols.push_back(all[j]);
+  shown.grid = look.grid(*options.grid, rows, cols);
   return shown;
+}
+
+bool writes_grid(const Look& look, const ReportOptions& options) {
+  if (!options.grid) return false;
+  const std::size_t all = options.pieces ? look.tokens().size() : look.words().size();
+  const auto count = [&](const std::vector<std::size_t>& chosen) {
+    return static_cast<double>(chosen.empty() ? all : chosen.size());
+  };
+  return count(options.grid_rows) * count(options.grid_cols) <= static_cast<double>(kMaxGridWeights);
 }
 
 std::vector<MapId> report_maps(const Look& look, const ReportOptions& options) {

@@ -38,11 +38,13 @@ TopKeys top_keys(const Look& look, const MapObservations& map, std::int64_t row,
 
 /// The map whose weights are written out, and what was set aside of each of its rows.
 struct ReportGrid {
-  std::vector<std::size_t> items;  // indexes into the axis that the report lists: rows and columns alike
+  std::vector<std::size_t> row_items, col_items;  // indexes into the axis that the report lists
   Grid grid;
   std::vector<float> set_aside;  // [rows] weight on columns that are not shown
 };
 ReportGrid report_grid(const Look& look, const ReportOptions& options);
+/// Whether there is one, and it has no more than kMaxGridWeights weights.
+bool writes_grid(const Look& look, const ReportOptions& options);
 
 /// The maps that `options` asks for. Throws BadArgument for an unknown one, the grid's included.
 std::vector<MapId> report_maps(const Look& look, const ReportOptions& options);

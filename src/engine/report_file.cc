@@ -1,9 +1,11 @@
 #include <array>
+#include <optional>
 #include <string>
 
 #include "src/engine/memory.h"
 #include "src/engine/report.h"
 #include "src/engine/report_fields.h"
+#include "src/engine/saved_tensors.h"
 #include "src/format/safetensors.h"
 
 namespace sightline::engine {
@@ -85,21 +87,26 @@ void write_file(const std::filesystem::path& path, const Look& look, const Repor
   ReportOptions written = options;
   if (options.maps.empty()) written.maps = look.kept_maps();
   const Stack stack = stack_of(look, report_maps(look, written));
+  std::optional<SavedTensors> saved;
+  if (!options.save.empty()) saved.emplace(look, options.save, options.save_maps.empty() ? stack.ids : options.save_maps);
   const ReportJson json = build_report(look, written, explanations, false);
   format::SafetensorsWriter file(path, {{"sightline_report", report_text(json)}});
   declare(file, stack, look.top());
+  const bool grid = writes_grid(look, options);
   ReportGrid shown;
-  if (options.grid) {
+  if (grid) {
     shown = report_grid(look, options);
     const std::array<std::int64_t, 2> shape = {shown.grid.rows, shown.grid.cols};
     file.declare(stack.name("grid.weights"), DType::f32, shape);
     file.declare(stack.name("grid.set_aside"), DType::f32, std::span(shape).first(1));
   }
+  if (saved) saved->declare(file);
   write_stack(file, stack, look, options.special);
-  if (options.grid) {
+  if (grid) {
     write(file, stack.name("grid.weights"), shown.grid.weights);
     write(file, stack.name("grid.set_aside"), shown.set_aside);
   }
+  if (saved) saved->write(file);
   file.finish();
 }
 

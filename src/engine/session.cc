@@ -84,7 +84,11 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   const std::vector<int> keep = distinct_layers(options.keep_layers);
   Capture capture({data.segments, keep, top, data.threads, &progress});
   const model::TokenSequence sequence{ids, types};
-  transformer.forward({&sequence, 1}, {.threads = data.threads, .observer = &capture, .progress = progress.hook()});
+  model::ForwardResult result = transformer.forward({&sequence, 1}, {.threads = data.threads,
+                                                                     .observer = &capture,
+                                                                     .progress = progress.hook(),
+                                                                     .keep_hidden_states = options.hidden});
+  data.hidden_states = std::move(result.hidden_states);
   data.layers = capture.take_layers();
   data.summaries = capture.take_summaries();
 }

@@ -29,6 +29,7 @@ struct LookOptions {
   bool truncate = false;  // cut a text that is over the model's length instead of refusing it
   int top = 4;            // keys kept a row, 1..64 less the number of special tokens (which are kept on top of it)
   std::vector<int> keep_layers = {};  // layers, from 1, that can be looked into afterwards; empty: all
+  bool hidden = false;                // keep the hidden states, for SavedTensors
   Progress* progress = nullptr;       // told of the pass as it goes on; false ends it with Cancelled
 };
 
