@@ -17,6 +17,9 @@ void gelu_array(const float* in, float* out, std::size_t count) {
 void gelu_tanh_array(const float* in, float* out, std::size_t count) {
   for (std::size_t i = 0; i < count; i += kLanes) store(gelu_tanh(load(in + i)), out + i);
 }
+void silu_array(const float* in, float* out, std::size_t count) {
+  for (std::size_t i = 0; i < count; i += kLanes) store(silu(load(in + i)), out + i);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sightline
@@ -41,6 +44,7 @@ namespace {
 HWY_EXPORT(tanh_array);
 HWY_EXPORT(gelu_array);
 HWY_EXPORT(gelu_tanh_array);
+HWY_EXPORT(silu_array);
 
 using ArrayFunction = void (*)(const float*, float*, std::size_t);
 
@@ -49,6 +53,7 @@ void run_gelu(const float* in, float* out, std::size_t count) { SIGHTLINE_DISPAT
 void run_gelu_tanh(const float* in, float* out, std::size_t count) {
   SIGHTLINE_DISPATCH(gelu_tanh_array)(in, out, count);
 }
+void run_silu(const float* in, float* out, std::size_t count) { SIGHTLINE_DISPATCH(silu_array)(in, out, count); }
 
 // x Phi(x) without cancellation on either side.
 double exact_gelu(double x) { return 0.5 * x * std::erfc(-x * 0.70710678118654752440); }
@@ -68,6 +73,7 @@ constexpr Function kFunctions[] = {
     {"tanh", run_tanh, [](double x) { return std::tanh(x); }, 2.5},
     {"gelu", run_gelu, exact_gelu, 6},
     {"gelu_tanh", run_gelu_tanh, exact_gelu_tanh, 6},
+    {"silu", run_silu, [](double x) { return x / (1 + std::exp(-x)); }, 6},
 };
 
 constexpr std::size_t kChunk = 1 << 14;
