@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "bench/limits.h"
+#include "src/cpu/target.h"
 #include "src/model/transformer.h"
 
 namespace sightline::bench {
@@ -135,7 +136,7 @@ std::vector<float> prefill(const model::Transformer& transformer, const Argument
 
 void serve(const Arguments& arguments) {
   const auto transformer = model::Transformer::load(arguments.model);
-  std::cout << R"({"about": "Sightline, target )" << cpu::target_name(cpu::ensure_target()) << "\"}" << std::endl;
+  std::cout << R"({"about": "Sightline, target )" << cpu::chosen_target() << "\"}" << std::endl;
   std::string ids_file, logits_file;
   while (std::cin >> ids_file >> logits_file) {
     const auto ids = read_numbers<std::int32_t>(ids_file);
