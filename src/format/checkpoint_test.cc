@@ -82,7 +82,7 @@ TEST(Checkpoint, SaysWhatADirectoryLacks) {
   EXPECT_EQ(refusal(directory),
             directory.path().string() + ": no model here: neither model.safetensors nor model.safetensors.index.json");
   EXPECT_EQ(error_of<BadFile>([&] { Checkpoint::open(directory / "absent"); }),
-            (directory / "absent").string() + ": no such directory");
+            (directory / "absent").string() + ": no such file or directory");
 }
 
 TEST(Checkpoint, RefusesAShardThatIsMissingOrCutShort) {
