@@ -34,7 +34,8 @@ constexpr std::int64_t kContext = 4096;  // tokens, as generation has it by defa
 
 // What a look has the pass observe, of one layer: [heads, rows, ...] each.
 struct LayerRecord {
-  std::vector<float> row_max, row_sum, lse, entropy, position, distance, offset_mass, segment_mass, key_mass, top_weight;
+  std::vector<float> row_max, row_sum, lse, entropy, position, distance, offset_mass, segment_mass, key_mass,
+      top_weight;
   std::vector<std::int32_t> top_index;
 
   void resize(std::int64_t heads, std::int64_t rows, std::int64_t keys) {

@@ -1,7 +1,6 @@
 #include "tools/conform/generation.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -64,12 +63,11 @@ void expect_same_as_uncached(const model::Transformer& transformer, const Genera
 
 void check_generation(const model::Transformer& transformer, const format::SafetensorsFile& file,
                       const std::string& name) {
-  const Batch prompt(file.at(name + ".prompt"), nullptr, nullptr), expected(file.at(name + ".tokens"), nullptr, nullptr);
-  const auto tokens = expected.ids(0);
-  const Generation generation = generate(transformer, prompt.sequences(), tokens.size());
-  expect(std::ranges::equal(generation.tokens[0], tokens),
-         fmt::format("expected tokens [{}], got [{}]", fmt::join(tokens, ","), fmt::join(generation.tokens[0], ",")));
-  expect_same_as_uncached(transformer, generation);
+  const Batch prompt(file.at(name + ".prompt"), nullptr, nullptr);
+  const Array tokens = to_array(file.at(name + ".tokens"));
+  const Generation got = generate(transformer, prompt.sequences(), tokens.values.size());
+  expect_close("tokens", {tokens.shape, {got.tokens[0].begin(), got.tokens[0].end()}}, tokens, {});
+  expect_same_as_uncached(transformer, got);
 }
 
 }  // namespace sightline::conform

@@ -12,9 +12,9 @@ namespace sightline::conform {
 
 /// Greedy decoding of several texts at once, each through a context of its own.
 struct Generation {
-  std::vector<std::vector<std::int32_t>> tokens;         // [sequences][steps]
-  std::vector<std::vector<std::vector<float>>> logits;   // [sequences][steps] of [vocabulary], before each token
-  std::vector<std::vector<std::int32_t>> whole_texts;    // [sequences], prompt and tokens
+  std::vector<std::vector<std::int32_t>> tokens;        // [sequences][steps]
+  std::vector<std::vector<std::vector<float>>> logits;  // [sequences][steps] of [vocabulary], before each token
+  std::vector<std::vector<std::int32_t>> whole_texts;   // [sequences], prompt and tokens
 };
 Generation generate(const model::Transformer& transformer, std::span<const model::TokenSequence> prompts,
                     std::size_t steps);

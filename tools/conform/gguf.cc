@@ -26,9 +26,7 @@ constexpr double kAttentionsAbs = 1.1e-4;
 // Of decoded blocks, relative: the order of two multiplications.
 constexpr double kBlocksRel = 1e-6;
 
-Tokenizer load_tokenizer(const fs::path& file) {
-  return Tokenizer::from_gguf(format::GgufFile::open(file).metadata());
-}
+Tokenizer load_tokenizer(const fs::path& file) { return Tokenizer::from_gguf(format::GgufFile::open(file).metadata()); }
 
 void check_pass(const model::Transformer& transformer, const format::SafetensorsFile& reference,
                 const std::string& name, double logits_rel) {
@@ -67,12 +65,10 @@ void run_file(Context& context, const fs::path& directory, const json& entry, co
     });
   }
   if (!entry.at("min_generation_margin").is_null()) {
-    context.recorder.run(name + "/gen0", [&] {
-      check_generation(model::Transformer::load(path), reference(), "gen0");
-    });
+    context.recorder.run(name + "/gen0",
+                         [&] { check_generation(model::Transformer::load(path), reference(), "gen0"); });
   }
-  context.recorder.run(name + "/tokenizer",
-                       [&] { check_probes(load_tokenizer(path), entry.at("tokenizer_cases")); });
+  context.recorder.run(name + "/tokenizer", [&] { check_probes(load_tokenizer(path), entry.at("tokenizer_cases")); });
 }
 
 // A file of one tensor with the raw blocks is read, and what it holds decoded.
@@ -81,12 +77,11 @@ void check_block_type(const format::SafetensorsFile& file, const json& format) {
   const format::Tensor& raw = file.at(type + ".raw");
   const Array expected = to_array(file.at(type + ".values"));
   const auto elements = static_cast<std::uint64_t>(element_count(expected.shape));
-  const std::string bytes =
-      format::GgufBuilder()
-          .string("general.architecture", "llama")
-          .tensor("blocks", {elements}, format.at("id"),
-                  {reinterpret_cast<const char*>(raw.bytes.data()), raw.bytes.size()})
-          .bytes();
+  const std::string bytes = format::GgufBuilder()
+                                .string("general.architecture", "llama")
+                                .tensor("blocks", {elements}, format.at("id"),
+                                        {reinterpret_cast<const char*>(raw.bytes.data()), raw.bytes.size()})
+                                .bytes();
   const format::GgufFile parsed = format::parse_gguf(bytes);  // UnsupportedModel: the case is skipped
   const format::Tensor& tensor = parsed.tensors().at("blocks");
   std::vector<float> values(elements);

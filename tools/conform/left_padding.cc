@@ -40,7 +40,8 @@ class PaddedBatch {
     Array of_batch{tokens.shape, {}}, logits = to_array(file_.at("step_logits")), got_logits{logits.shape, {}};
     for (std::size_t s = 0; s < batch_.size(); ++s) {
       of_batch.values.insert(of_batch.values.end(), got.tokens[s].begin(), got.tokens[s].end());
-      for (const auto& step : got.logits[s]) got_logits.values.insert(got_logits.values.end(), step.begin(), step.end());
+      for (const auto& step : got.logits[s])
+        got_logits.values.insert(got_logits.values.end(), step.begin(), step.end());
     }
     expect_close("tokens", of_batch, tokens, {});
     expect_close("step_logits", got_logits, logits, of_largest(logits, bounds_.at("values_rel")));

@@ -219,12 +219,9 @@ void run_checkpoints(Context& context, const Report& report) {
 }
 
 constexpr ReportKind kKinds[] = {
-    {"safetensors_reject", nullptr, run_reject},
-    {"safetensors_accept", nullptr, run_accept},
-    {"gguf_reject", nullptr, run_gguf_reject},
-    {"gguf_accept", nullptr, run_gguf_accept},
-    {"decode_f16", nullptr, run_decode_f16},
-    {"checkpoint_dirs", nullptr, nullptr, run_checkpoints},
+    {"safetensors_reject", nullptr, run_reject}, {"safetensors_accept", nullptr, run_accept},
+    {"gguf_reject", nullptr, run_gguf_reject},   {"gguf_accept", nullptr, run_gguf_accept},
+    {"decode_f16", nullptr, run_decode_f16},     {"checkpoint_dirs", nullptr, nullptr, run_checkpoints},
 };
 
 }  // namespace

@@ -73,12 +73,18 @@ void run_projection(Context& context, const Report& report) {
 
 // How many keys the last query of a causal map sees, with a window as config.json has it.
 std::int64_t keys_seen(const Engine& engine, const json& value, std::int64_t queries, std::int64_t keys) {
-  json config = {{"model_type", "mistral"},     {"architectures", {"MistralForCausalLM"}},
-                 {"vocab_size", 16},            {"hidden_size", 8},
-                 {"intermediate_size", 16},     {"num_hidden_layers", 1},
-                 {"num_attention_heads", 2},    {"num_key_value_heads", 2},
-                 {"max_position_embeddings", 8192}, {"rms_norm_eps", 1e-5},
-                 {"rope_theta", 1e4},           {"hidden_act", "silu"},
+  json config = {{"model_type", "mistral"},
+                 {"architectures", {"MistralForCausalLM"}},
+                 {"vocab_size", 16},
+                 {"hidden_size", 8},
+                 {"intermediate_size", 16},
+                 {"num_hidden_layers", 1},
+                 {"num_attention_heads", 2},
+                 {"num_key_value_heads", 2},
+                 {"max_position_embeddings", 8192},
+                 {"rms_norm_eps", 1e-5},
+                 {"rope_theta", 1e4},
+                 {"hidden_act", "silu"},
                  {"tie_word_embeddings", false}};
   if (value != "missing") config["sliding_window"] = value;
   const auto window = model::parse_config(config.dump(), "config.json").pattern.at(0).window;
@@ -99,7 +105,8 @@ void run_config_window(const Report& report, const Engine& engine) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::int64_t expected = report.expected.at("visible_in_last_row").at(i);
     const std::int64_t got = keys_seen(engine, values[i], report.given.at("nq"), report.given.at("nk"));
-    expect(got == expected, fmt::format("sliding_window {}: expected {} keys, got {}", values[i].dump(), expected, got));
+    expect(got == expected,
+           fmt::format("sliding_window {}: expected {} keys, got {}", values[i].dump(), expected, got));
   }
 }
 
@@ -210,10 +217,8 @@ void run_tied_embeddings(Context& context, const Report& report) {
 }
 
 constexpr ReportKind kKinds[] = {
-    {"config_dims", nullptr, nullptr, run_config_sizes},
-    {"config_window", run_config_window},
-    {"parameter_names", nullptr, run_parameter_names},
-    {"projection", nullptr, nullptr, run_projection},
+    {"config_dims", nullptr, nullptr, run_config_sizes},        {"config_window", run_config_window},
+    {"parameter_names", nullptr, run_parameter_names},          {"projection", nullptr, nullptr, run_projection},
     {"tied_embeddings", nullptr, nullptr, run_tied_embeddings},
 };
 

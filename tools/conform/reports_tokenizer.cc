@@ -164,8 +164,13 @@ void check_prepend_scheme(const Report& report, const std::string& scheme) {
   json file = unigram_tokenizer(report.given.at("vocab"), scheme, false);
   file["decoder"] = metaspace(scheme);
   for (const std::string content : report.given.at("special_tokens")) {
-    file["added_tokens"].push_back({{"id", 1}, {"content", content}, {"special", true}, {"normalized", false},
-                                    {"single_word", false}, {"lstrip", false}, {"rstrip", false}});
+    file["added_tokens"].push_back({{"id", 1},
+                                    {"content", content},
+                                    {"special", true},
+                                    {"normalized", false},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false}});
   }
   const Tokenizer tokenizer = parse(file);
   for (const json& row : report.expected.at("results").at(scheme)) {
