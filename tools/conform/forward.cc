@@ -9,7 +9,22 @@
 namespace sightline::conform {
 namespace {
 
-// Asks for every row of every map.
+// An fp32 view without its batch axis.
+Array copy_heads(const TensorView& view) {
+  const auto [batch, heads, rows, width] = view.shape;
+  Array copy{{heads, rows, width}, {}};
+  for (std::int64_t h = 0; h < heads; ++h) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t d = 0; d < width; ++d) {
+        const std::int64_t at = h * view.strides[1] + i * view.strides[2] + d * view.strides[3];
+        copy.values.push_back(static_cast<const float*>(view.data)[at]);
+      }
+    }
+  }
+  return copy;
+}
+
+// Keeps what attention is given, and asks for every row of every map.
 class MapCollector : public model::AttentionObserver {
  public:
   Observations request(const model::LayerAttention& call) override {
@@ -27,11 +42,15 @@ class MapCollector : public model::AttentionObserver {
 
   void done(const model::LayerAttention& call) override {
     const auto layer = static_cast<std::size_t>(call.layer);
-    if (maps.size() <= layer) maps.resize(layer + 1);
-    maps[layer].push_back({shape_, {weights_.begin(), weights_.end()}});
+    if (layers.size() <= layer) layers.resize(layer + 1);
+    SeenLayer& seen = layers[layer];
+    seen.queries.push_back(copy_heads(call.problem.q));
+    seen.keys.push_back(copy_heads(call.problem.k));
+    seen.values.push_back(copy_heads(call.problem.v));
+    seen.maps.push_back({shape_, {weights_.begin(), weights_.end()}});
   }
 
-  std::vector<std::vector<Array>> maps;
+  std::vector<SeenLayer> layers;
 
  private:
   std::vector<std::int64_t> rows_;
@@ -78,7 +97,7 @@ Forward run_forward(const model::Transformer& transformer, const Batch& batch, b
   options.keep_hidden_states = true;
   if (want_logits) options.logits = model::LogitRows::all;
   Forward forward{transformer.forward(batch.sequences(), options), {}};
-  forward.maps = std::move(collector.maps);
+  forward.layers = std::move(collector.layers);
   return forward;
 }
 
@@ -86,6 +105,16 @@ Tolerance of_largest(const Array& expected, double relative) {
   double largest = 1;
   for (const double value : expected.values) largest = std::max(largest, std::abs(value));
   return {relative * largest};
+}
+
+void check_heads(std::string_view what, const std::vector<Array>& heads, const Batch& batch, const Array& expected,
+                 double tolerance) {
+  const std::int64_t count = expected.shape.at(1), padded = expected.shape.at(2), width = expected.shape.at(3);
+  for (std::size_t s = 0; s < batch.size(); ++s) {
+    const std::int64_t begin = (static_cast<std::int64_t>(s) * count * padded + batch.first(s)) * width;
+    const Slice real{begin, {count, batch.length(s), width}, {padded * width, width, 1}};
+    expect_close(fmt::format("{} of sequence {}", what, s), heads.at(s), take(expected, real), {tolerance});
+  }
 }
 
 void check_maps(std::string_view what, const std::vector<Array>& maps, const Batch& batch, const Array& expected,

@@ -34,16 +34,25 @@ class Batch {
   std::vector<model::TokenSequence> sequences_;
 };
 
-/// A forward pass and the maps seen in it.
+/// What attention was given in a layer and gave, for each sequence.
+struct SeenLayer {
+  std::vector<Array> queries, keys, values;  // [heads, tokens, head width]
+  std::vector<Array> maps;                   // [heads, tokens, tokens]
+};
+
+/// A forward pass and what was seen in it.
 struct Forward {
   model::ForwardResult result;
-  std::vector<std::vector<Array>> maps;  // [layer][sequence] of [heads, tokens, tokens]
+  std::vector<SeenLayer> layers;
 };
 Forward run_forward(const model::Transformer& transformer, const Batch& batch, bool want_logits);
 
 /// A bound relative to the largest expected value, if that is above 1: of logits and hidden states.
 Tolerance of_largest(const Array& expected, double relative);
 
+/// Compares queries, keys or values with [batch, heads, length, width], real rows only.
+void check_heads(std::string_view what, const std::vector<Array>& heads, const Batch& batch, const Array& expected,
+                 double tolerance);
 /// Compares one layer's maps with [batch, heads, length, length], real rows and keys only.
 void check_maps(std::string_view what, const std::vector<Array>& maps, const Batch& batch, const Array& expected,
                 double tolerance);

@@ -35,9 +35,9 @@ void check_pass(const model::Transformer& transformer, const format::Safetensors
   const Array expected = batch.real_rows(to_array(reference.at(name + ".logits")));
   const auto& got = forward.result.logits;
   expect_close("logits", {expected.shape, {got.begin(), got.end()}}, expected, of_largest(expected, logits_rel));
-  for (std::size_t layer = 0; layer < forward.maps.size(); ++layer) {
+  for (std::size_t layer = 0; layer < forward.layers.size(); ++layer) {
     const std::string what = fmt::format("{}.attentions.{}", name, layer);
-    check_maps(what, forward.maps[layer], batch, to_array(reference.at(what)), kAttentionsAbs);
+    check_maps(what, forward.layers[layer].maps, batch, to_array(reference.at(what)), kAttentionsAbs);
   }
 }
 

@@ -28,9 +28,9 @@ class PaddedBatch {
   void check_prompts() const {
     const Forward forward = run_forward(transformer_, batch_, true);
     check_last_logits(forward.result);
-    for (std::size_t layer = 0; layer < forward.maps.size(); ++layer) {
+    for (std::size_t layer = 0; layer < forward.layers.size(); ++layer) {
       const std::string what = fmt::format("attentions.{}", layer);
-      check_maps(what, forward.maps[layer], batch_, to_array(file_.at(what)), bounds_.at("attentions_abs"));
+      check_maps(what, forward.layers[layer].maps, batch_, to_array(file_.at(what)), bounds_.at("attentions_abs"));
     }
   }
 

@@ -96,7 +96,7 @@ struct MiniLm {
 
   void check_layer(std::size_t layer) {
     const std::string what = fmt::format("attentions.{}", layer);
-    check_maps(what, run().maps.at(layer), batch, expected(what), tolerance("attentions_abs"));
+    check_maps(what, run().layers.at(layer).maps, batch, expected(what), tolerance("attentions_abs"));
   }
 
   void check_embeddings() {
