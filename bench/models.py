@@ -24,6 +24,7 @@ import tempfile
 import numpy as np
 
 import harness
+import make_model
 import tables
 from engines import Unsupported
 
@@ -114,15 +115,15 @@ def started(commands, folder, left_out):
         place.mkdir()
         try:
             running[name] = Process(command, place)
-            print(f"{name}: {running[name].about}")
+            print(f"{name}: {running[name].about}", file=sys.stderr)  # the table goes to the other
         except (Unsupported, OSError) as reason:
             left_out[name] = str(reason)
     return running
 
 
-def agreeing(running, ids, folder, left_out):
-    """Seconds of a first run of those whose logits agree with most of the others'."""
-    logits, seconds = {}, {}
+def first_runs(running, ids, folder, left_out):
+    """Name -> seconds and logits of a first run; what fails is left out."""
+    seconds, logits = {}, {}
     for name in list(running):
         path = folder / f"{name}.logits"
         try:
@@ -130,13 +131,18 @@ def agreeing(running, ids, folder, left_out):
             logits[name] = np.fromfile(path, np.float32)
         except Unsupported as reason:
             left_out[name] = str(reason)
-            del running[name], seconds[name]
-    for name in list(logits):
+            running.pop(name).close()
+    return seconds, logits
+
+
+def disagreeing(logits):
+    """Name -> how its logits correlate with most of the others', where that is too little."""
+    found = {}
+    for name in logits:
         others = [np.corrcoef(logits[name], logits[other])[0, 1] for other in logits if other != name]
         if others and not np.median(others) > AGREEMENT:
-            left_out[name] = f"its logits correlate with the others' by {np.median(others):.3f}"
-            del running[name], seconds[name]
-    return seconds
+            found[name] = float(np.median(others))
+    return found
 
 
 def measure(chosen, layout, lengths):
@@ -147,18 +153,34 @@ def measure(chosen, layout, lengths):
         running = started(contenders(chosen, layout), folder, left_out)
         try:
             for length in lengths:
-                ids = write_ids(folder, length, chosen.vocabulary)
-                firsts = agreeing(running, ids, folder, left_out)
+                ids = write_ids(folder, length, chosen.sizes.vocabulary)
+                firsts, logits = first_runs(running, ids, folder, left_out)
+                for wrong, correlation in disagreeing(logits).items():
+                    left_out[wrong] = f"its logits correlate with the others' by {correlation:.3f}"
+                    running.pop(wrong).close()
                 runs = {name: lambda process=process: process.run(ids) for name, process in running.items()}
                 best, peak = {}, 0.0
                 if runs:
                     limits = harness.Limits(chosen.build)
                     best, peak = harness.interleaved_minima(runs, SelfTimed(), limits.peak, chosen.budget, tables.OURS, firsts)
                 yield {"case": f"{layout}, {length} tokens", "dtype": "f32", "layout": layout, "tokens": length,
-                       "seconds": best, "peak": peak, "left_out": left_out}  # fmt: skip
+                       "operations": operations(chosen.sizes, length), "seconds": best, "peak": peak, "left_out": left_out}  # fmt: skip
         finally:
             for process in running.values():
                 process.close()
+
+
+def operations(sizes, tokens):
+    """What the sums of a prefill take: products with the layers' matrices for every token, with the output matrix for the
+    last one, and attention's visible pairs."""
+    matrices = [p.shape for p in make_model.parameters(sizes) if not p.is_norm]
+    vocabulary, layers = matrices[0], matrices[1:]
+    visible = 0
+    for layer in range(sizes.layers):
+        window = tokens if make_model.sees_all(sizes, layer) else min(sizes.window, tokens)
+        visible += window * (window + 1) // 2 + (tokens - window) * window
+    products = tokens * sum(rows * columns for rows, columns in layers) + vocabulary[0] * vocabulary[1]
+    return 2 * products + 4 * sizes.head_width * sizes.query_heads * visible
 
 
 def file_bytes(model):
@@ -170,7 +192,7 @@ def measure_first(chosen, model):
     """The least of several runs, each of a new process; the file is in the page cache from the first on."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        ids = write_ids(folder, FIRST_TOKENS, chosen.vocabulary)
+        ids = write_ids(folder, FIRST_TOKENS, chosen.sizes.vocabulary)
         command = [str(chosen.build / "bench" / "model_bench"), str(model), "--first", str(ids), str(folder / "logits")]
         runs = []
         for _ in range(FIRST_RUNS + 1):
@@ -200,7 +222,7 @@ def arguments():
     parser.add_argument("--first", type=pathlib.Path, action="append", default=[], metavar="MODEL")
     parser.add_argument("--layouts", default="q8_0,q4_k_m,hf-f32,hf-bf16")
     parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="tokens of the prompts")
-    parser.add_argument("--vocabulary", type=int, default=262144)
+    parser.add_argument("--sizes", choices=make_model.SIZES, default="270m", help="as given to bench/make_model.py")
     parser.add_argument("--budget", type=float, default=60, help="seconds of turns for each row")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has the rivals")
@@ -208,6 +230,7 @@ def arguments():
     chosen = parser.parse_args()
     if chosen.directory is None and not chosen.first:
         parser.error("a directory of layouts, or --first MODEL")
+    chosen.sizes = make_model.SIZES[chosen.sizes]
     return chosen
 
 

@@ -267,6 +267,9 @@ TABLES = {
             "": lambda row: row["case"],
             "tokens a second (× the best rival)": lambda row: token_rates(row, OURS),
             "rivals": lambda row: token_rates(row, sorted(peers_of(row), key=row["seconds"].get)),
+            "at the fp32 peak it would be": lambda row: times(
+                min(peers_of(row).values(), default=math.nan) * row["peak"] / row["operations"]
+            ),
         },
         model_targets,
     ),

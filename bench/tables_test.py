@@ -58,11 +58,11 @@ class Targets(unittest.TestCase):
 
     def test_models(self):
         times = {"sightline": 2.0, "sightline-fast": 1.0, "transformers": 1.5}
-        measured = row(layout="hf-bf16", tokens=512, seconds=times)
+        measured = row(layout="hf-bf16", tokens=512, seconds=times, peak=100.0, operations=50.0)
         self.assertEqual(found("models", layout="hf-bf16", seconds=times),
                          {"sightline x best rival": (0.75, 0.6), "sightline-fast x best rival": (1.5, 1.0)})
         self.assertEqual(tables.line("models", measured),
-                         "| here | sightline 256 (0.75 ×), sightline-fast 512 (1.50 ×) | transformers 341 |  |")
+                         "| here | sightline 256 (0.75 ×), sightline-fast 512 (1.50 ×) | transformers 341 | 3.00 × |  |")
         self.assertEqual(found("models", layout="q8_0", seconds={"llama.cpp": 1.0}), {})
         both = {"sightline": 2.0, "llama.cpp": 5.0, "llama.cpp-flash": 3.0}
         self.assertEqual(found("models", layout="q8_0", seconds=both), {"sightline x best rival": (1.5, 2.0)})
