@@ -46,6 +46,7 @@ struct RopeKeys {
   double partial = 1;                                     // where the file does not say
   double window_base = 0;                                 // of layers with a window, where they have one of their own
   std::string_view absent_settings = "{}";                // rope_parameters where the file has none
+  std::int64_t original_positions = 0;                    // where the file does not say; 0: max_position_embeddings
   bool yarn_is_longrope = false;                          // Phi-3's older files
 };
 
@@ -124,6 +125,9 @@ struct Family {
 };
 
 std::span<const Family> encoder_families();
+std::span<const Family> gpt_families();
+std::span<const Family> llama_families();
+std::span<const Family> gemma_families();
 
 /// Throw UnsupportedModel, naming `file` and the types that can be run.
 const Family& find_family(std::string_view model_type, std::string_view file);
