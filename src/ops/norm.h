@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "src/ops/head_rows.h"
+
 namespace sightline::ops {
 
 /// The learned part of a norm over the last axis. LayerNorm: y = (x - mean) / sqrt(variance + epsilon) * scale + shift.
@@ -19,6 +21,9 @@ struct Norm {
 /// distances from their mean, which loses no digits where the mean is large) run in 16 chains by index mod 16, folded
 /// by halves, as in linear(); so a row's bits depend on that row alone.
 void normalise(const Norm& norm, const float* x, std::int64_t rows, float* y, int threads);
+
+/// The same of each head in place; norm.width is the heads'.
+void normalise_heads(const Norm& norm, const HeadRows& heads, int threads);
 
 }  // namespace sightline::ops
 
