@@ -2,10 +2,13 @@
 #define SIGHTLINE_MODEL_CONFIG_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/format/gguf.h"
 
 namespace sightline::model {
 
@@ -49,7 +52,7 @@ struct Rope {
   double low_frequency_factor = 1, high_frequency_factor = 4;  // llama3
   double beta_fast = 32, beta_slow = 1;                        // yarn
   bool truncate = true;                                        // yarn: round the ramp's ends to whole pairs
-  std::optional<double> attention_factor;           // of cos and sin; yarn and longrope compute it where absent
+  std::optional<double> attention_factor;           // of cos and sin; absent: 1, but yarn and longrope compute it
   std::optional<double> mscale, mscale_all_dim;     // yarn
   std::vector<double> short_factors, long_factors;  // longrope, width / 2 each
   std::vector<float> divisors;                      // width / 2
@@ -70,6 +73,19 @@ struct ExpertSizes {
   float swiglu_limit = 0, swiglu_alpha = 1;  // (up + 1) * gate * sigmoid(alpha * gate), gate cut at limit, up both ways
 };
 
+/// Whether linear layers of a kind have biases.
+enum class Biases : std::uint8_t {
+  none,
+  all,
+  as_stored,  // those that the file holds: GGUF has no key for them
+};
+
+struct BiasRules {
+  Biases attention_input = Biases::none;   // query, key, value
+  Biases attention_output = Biases::none;  // of attention
+  Biases mlp = Biases::none;               // experts and their router as well
+};
+
 /// What turns the last hidden state into logits.
 enum class LanguageHead : std::uint8_t {
   none,
@@ -80,8 +96,8 @@ enum class LanguageHead : std::uint8_t {
 /// The one description of a transformer that config.json and GGUF metadata are turned into. What the forward pass does
 /// follows from these fields and the weights alone, never from the family's name.
 struct TransformerConfig {
-  std::string family;        // "bert", "llama": the row of family.cc
-  std::string architecture;  // as the file names it: "BertModel"
+  std::string family;        // "bert", "llama": its entry in family.cc
+  std::string architecture;  // as the file names it: "BertModel", of a GGUF file "llama"
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;            // hidden size
   std::int64_t embedding_width = 0;  // of the embeddings; where it is not `width`, a linear layer follows (ALBERT)
@@ -107,7 +123,9 @@ struct TransformerConfig {
 
   MlpKind mlp = MlpKind::plain;
   Activation activation = Activation::gelu;
+  Activation head_activation = Activation::gelu;  // of LanguageHead::transform
   ExpertSizes experts;
+  BiasRules biases;
 
   bool causal = false;
   bool query_key_norm = false;           // an RMSNorm of each head's query and key, before the rope (Qwen3, Gemma 3)
@@ -126,9 +144,12 @@ struct TransformerConfig {
 /// and is not understood.
 TransformerConfig parse_config(std::string_view json, std::string_view name);
 
-// With branch "gguf":
-//   TransformerConfig parse_gguf_config(const format::GgufMetadata& metadata);
-// The same for a GGUF file's metadata.
+/// The same for the metadata of a GGUF file. What the format leaves to the tensors is filled in with the weights:
+/// factors of the rope, whether the output matrix is the embedding, a vocabulary without a tokenizer (0 until then).
+TransformerConfig parse_gguf_config(const format::GgufMetadata& metadata);
+
+/// The description of the model at `path`, a Hugging Face directory or a GGUF file.
+TransformerConfig read_config(const std::filesystem::path& path);
 
 /// How the width of a layer splits into heads.
 struct HeadSizes {
@@ -137,8 +158,8 @@ struct HeadSizes {
   std::int64_t head_width = 0;
 };
 
-/// The part of parse_config() that reads heads, also for model types whose sizes are known although they cannot be run
-/// yet. Throws BadFile where the numbers do not fit together, UnsupportedModel for a type that is not known at all.
+/// The part of parse_config() that reads heads. Throws BadFile where the numbers do not fit together, UnsupportedModel
+/// for a type that is not known.
 HeadSizes parse_head_sizes(std::string_view json, std::string_view name);
 
 /// Whether models of this type use the word embedding as output matrix where config.json does not say.
