@@ -53,7 +53,9 @@ std::int64_t read_original_positions(const RopeSource& source) {
   constexpr std::string_view kKey = "original_max_position_embeddings";
   const auto outside = source.top.find_int(kKey, 2);
   const auto inside = source.settings.find_int(kKey, 2);
-  return outside ? *outside : inside.value_or(std::max<std::int64_t>(source.config.max_positions, 2));
+  if (outside) return *outside;
+  if (source.names.original_positions != 0) return source.names.original_positions;
+  return inside.value_or(std::max<std::int64_t>(source.config.max_positions, 2));
 }
 
 std::vector<double> read_factors(const ConfigKeys& settings, std::string_view key) {

@@ -10,7 +10,7 @@ namespace {
 
 using FamilyList = std::span<const Family>;
 
-const FamilyList kLists[] = {encoder_families()};
+const FamilyList kLists[] = {encoder_families(), gpt_families(), llama_families(), gemma_families()};
 
 constexpr FixedKey kFixedEverywhere[] = {
     {"add_cross_attention", "false"},

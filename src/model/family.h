@@ -24,8 +24,9 @@ struct SizeKey {
 /// width / query heads, the embedding width is the width, the inner width 4 times the width.
 struct SizeKeys {
   SizeKey vocabulary = {"vocab_size"};
-  SizeKey width, layers, query_heads, kv_heads, head_width, embedding_width, inner_width, max_positions, token_types;
-  std::string_view norm_epsilon, activation;
+  SizeKey width = {}, layers = {}, query_heads = {}, kv_heads = {}, head_width = {}, embedding_width = {},
+          inner_width = {}, max_positions = {}, token_types = {};
+  std::string_view norm_epsilon = {}, activation = {};
 };
 
 /// Which layers have the window of `sliding_window` where no layer_types say.
@@ -45,6 +46,7 @@ struct RopeKeys {
   double partial = 1;                                     // where the file does not say
   double window_base = 0;                                 // of layers with a window, where they have one of their own
   std::string_view absent_settings = "{}";                // rope_parameters where the file has none
+  std::int64_t original_positions = 0;                    // where the file does not say; 0: max_position_embeddings
   bool yarn_is_longrope = false;                          // Phi-3's older files
 };
 
@@ -59,7 +61,7 @@ struct Traits {
   bool causal = false, position_embedding = false, query_key_norm = false, sinks = false;
   bool scaled_embedding = false;  // by sqrt(width)
   bool tied = false;              // default of tie_word_embeddings
-  BiasRules biases;               // where the file does not say
+  BiasRules biases = {};          // where the file does not say
   bool attention_bias_key = false, mlp_bias_key = false;  // whether attention_bias and mlp_bias say
   WindowRule windows = WindowRule::none;
   std::int64_t window = 0;  // default of sliding_window
@@ -81,17 +83,17 @@ struct ArchitectureEntry {
 /// Where a family's tensors are in its files, and how they are laid out. Names are without ".weight" and ".bias" unless
 /// noted; "{}" is the layer (its group), from 0. Empty: the family has no such tensor.
 struct NameMap {
-  std::span<const std::string_view> prefixes;  // any of which may stand before any name, longer ones first
-  std::string_view word_embedding, position_embedding, token_type_embedding, embedding_norm, embedding_projection;
-  std::string_view attention_norm, attention_post_norm;
-  std::string_view query, key, value, fused_heads, query_norm, key_norm, attention_output;
-  std::string_view sinks;  // whole name
-  std::string_view mlp_norm, mlp_post_norm;
-  std::string_view gate, up, fused_gates, down;  // of experts, without expert_weight and expert_bias
-  std::string_view router, expert_weight, expert_bias;
-  std::string_view final_norm, pooler;
-  std::string_view head_dense, head_norm, head_output;
-  std::string_view head_bias;  // whole name
+  std::span<const std::string_view> prefixes = {};  // any of which may stand before any name, longer ones first
+  std::string_view word_embedding = {}, position_embedding = {}, token_type_embedding = {}, embedding_norm = {}, embedding_projection = {};
+  std::string_view attention_norm = {}, attention_post_norm = {};
+  std::string_view query = {}, key = {}, value = {}, fused_heads = {}, query_norm = {}, key_norm = {}, attention_output = {};
+  std::string_view sinks = {};  // whole name
+  std::string_view mlp_norm = {}, mlp_post_norm = {};
+  std::string_view gate = {}, up = {}, fused_gates = {}, down = {};  // of experts, without expert_weight and expert_bias
+  std::string_view router = {}, expert_weight = {}, expert_bias = {};
+  std::string_view final_norm = {}, pooler = {};
+  std::string_view head_dense = {}, head_norm = {}, head_output = {};
+  std::string_view head_bias = {};  // whole name
 
   HeadLayout heads = HeadLayout::separate;
   GateLayout gates = GateLayout::separate;
@@ -99,23 +101,23 @@ struct NameMap {
   bool transposed_experts = false;  // experts as [experts, in, out]: gpt-oss in Hugging Face's layout
   bool ones_left_out = false;       // norms count from 1: Gemma in Hugging Face's layout
   bool adjacent_pairs = false;      // rows of query and key turned for ropes of neighbours: llama in GGUF's layout
-  std::span<const std::string_view> buffers;          // ends of names that hold nothing learned
-  std::span<const std::string_view> unused_prefixes;  // of heads that are not run
+  std::span<const std::string_view> buffers = {};          // ends of names that hold nothing learned
+  std::span<const std::string_view> unused_prefixes = {};  // of heads that are not run
 };
 
 /// All that distinguishes one family of models from another: its entry in a table (families_*.cc).
 struct Family {
   std::string_view model_type;         // in config.json
-  std::string_view gguf_architecture;  // general.architecture of GGUF files; empty: there are none
+  std::string_view gguf_architecture = {};  // general.architecture of GGUF files; empty: there are none
   Traits traits;
   SizeKeys keys;
-  RopeKeys rope;
+  RopeKeys rope = {};
   const NameMap* names = nullptr;
   const NameMap* gguf_names = nullptr;
   std::string_view class_stem;  // "Bert" of "BertForMaskedLM"
-  std::span<const ArchitectureEntry> architectures;
-  std::span<const FixedKey> fixed_keys;
-  std::span<const std::string_view> idle_keys;  // of config.json, without effect on a forward pass
+  std::span<const ArchitectureEntry> architectures = {};
+  std::span<const FixedKey> fixed_keys = {};
+  std::span<const std::string_view> idle_keys = {};  // of config.json, without effect on a forward pass
   // Reads what only this family has; sizes are filled in.
   void (*read)(const ConfigKeys& keys, TransformerConfig& config) = nullptr;
   // Fills in what GGUF files of the family leave unsaid; their keys are read afterwards.
@@ -123,6 +125,9 @@ struct Family {
 };
 
 std::span<const Family> encoder_families();
+std::span<const Family> gpt_families();
+std::span<const Family> llama_families();
+std::span<const Family> gemma_families();
 
 /// Throw UnsupportedModel, naming `file` and the types that can be run.
 const Family& find_family(std::string_view model_type, std::string_view file);

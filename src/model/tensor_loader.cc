@@ -6,6 +6,7 @@
 
 #include "sightline/error.h"
 #include "src/format/json.h"
+#include "src/tensor/blocks.h"
 
 namespace sightline::model {
 namespace {
@@ -54,7 +55,7 @@ ops::WeightMatrix TensorLoader::matrix(const std::string& name, std::int64_t row
   const format::Tensor* tensor =
       find_weights(name, transposed ? TensorShape{cols, rows} : TensorShape{rows, cols}, transposed);
   if (tensor == nullptr) return {};
-  return {tensor->bytes.data(), tensor->dtype, rows, cols};
+  return {tensor->bytes.data(), tensor->dtype, rows, cols, transposed};
 }
 
 float* TensorLoader::vector(const std::string& name, std::int64_t size) {
@@ -92,7 +93,7 @@ std::vector<ops::WeightMatrix> TensorLoader::stacked_matrices(const std::string&
   if (tensor == nullptr) return matrices;
   const std::size_t bytes = tensor->bytes.size() / matrices.size();
   for (std::size_t expert = 0; expert < matrices.size(); ++expert) {
-    matrices[expert] = {tensor->bytes.data() + expert * bytes, tensor->dtype, rows, cols};
+    matrices[expert] = {tensor->bytes.data() + expert * bytes, tensor->dtype, rows, cols, transposed};
   }
   return matrices;
 }
@@ -160,7 +161,7 @@ const format::Tensor* TensorLoader::find(const std::string& name, const TensorSh
 const format::Tensor* TensorLoader::find_weights(const std::string& name, const TensorShape& shape, bool transposed) {
   const format::Tensor* tensor = find(name, shape);
   if (tensor == nullptr) return nullptr;
-  const bool usable = transposed ? is_float(tensor->dtype) : is_float(tensor->dtype);
+  const bool usable = transposed ? is_float(tensor->dtype) : is_weight_type(tensor->dtype);
   if (!usable) refuse_type(name, *tensor, "F32, F16, BF16 and the block types of GGUF");
   return tensor;
 }

@@ -164,6 +164,49 @@ void load_embeddings(Loading& loading) {
   }
 }
 
+// Factors of the rope that GGUF files keep as tensors; null where there are none.
+std::optional<std::vector<float>> load_rope_factors(Loading& loading, std::string_view name) {
+  const format::Tensor* tensor = loading.weights.checkpoint.find(name);
+  if (tensor == nullptr) return std::nullopt;
+  const std::string where = loading.weights.checkpoint.name() + ": tensor " + format::quote(name);
+  std::vector<float> factors = format::to_f32(*tensor, where);
+  const std::int64_t pairs = loading.config.ropes.front().width / 2;
+  if (std::ssize(factors) != pairs) {
+    throw BadFile(fmt::format("{} has {} factors, positions turn {} pairs of elements", where, factors.size(), pairs));
+  }
+  for (const float factor : factors) check_positive(factor, where);
+  return factors;
+}
+
+// rope_freqs divides the frequencies at any length; rope_factors_short does up to the original length,
+// rope_factors_long beyond.
+void load_rope_tensors(Loading& loading) {
+  auto divisors = load_rope_factors(loading, "rope_freqs.weight");
+  const auto short_factors = load_rope_factors(loading, "rope_factors_short.weight");
+  const auto long_factors = load_rope_factors(loading, "rope_factors_long.weight");
+  if (!divisors && !short_factors && !long_factors) return;
+  Rope& rope = loading.config.ropes.front();
+  if (rope.scaling != RopeScaling::none && !(divisors && rope.scaling == RopeScaling::linear)) {
+    throw UnsupportedModel(loading.weights.checkpoint.name() +
+                           ": factors of rotary positions beside a rope.scaling.type are not supported");
+  }
+  if (divisors) {
+    for (float& divisor : *divisors) divisor *= static_cast<float>(rope.factor);
+    rope.factor = 1;
+    rope.scaling = RopeScaling::divisors;
+    rope.divisors = std::move(*divisors);
+    return;
+  }
+  if (!short_factors || !long_factors) {
+    throw BadFile(loading.weights.checkpoint.name() +
+                  ": rope_factors_short.weight and rope_factors_long.weight must both be there");
+  }
+  rope.scaling = RopeScaling::longrope;
+  rope.short_factors.assign(short_factors->begin(), short_factors->end());
+  rope.long_factors.assign(long_factors->begin(), long_factors->end());
+  rope.attention_factor = rope.attention_factor.value_or(1);
+}
+
 bool same_values(const ops::WeightMatrix& a, const ops::WeightMatrix& b) {
   return a.dtype == b.dtype && std::memcmp(a.data, b.data, static_cast<std::size_t>(a.rows * a.row_bytes())) == 0;
 }
@@ -240,6 +283,7 @@ Weights load_weights(const std::filesystem::path& path, TransformerConfig& confi
   weights.checkpoint = format::Checkpoint::open(path);
   const NameMap& names = weights.checkpoint.metadata() != nullptr ? *family.gguf_names : *family.names;
   Loading loading{TensorLoader(weights, names, config), names, config, weights};
+  if (weights.checkpoint.metadata() != nullptr && !config.ropes.empty()) load_rope_tensors(loading);
   load_embeddings(loading);
   for (std::int64_t group = 0; group < config.layer_groups; ++group) {
     weights.groups.push_back(LayerLoading(loading, group).load());
