@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "sightline/error.h"
-#include "src/format/file.h"
 #include "src/format/json.h"
 #include "src/model/batch.h"
 #include "src/model/context_cache.h"
@@ -16,8 +15,6 @@
 
 namespace sightline::model {
 namespace {
-
-constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;  // labels of a large classifier included
 
 std::vector<std::string> collect_warnings(const TransformerConfig& config, std::vector<std::string> warnings) {
   if (!config.unknown_keys.empty()) {
@@ -45,13 +42,12 @@ struct Transformer::Impl {
   std::vector<std::string> warnings;
 };
 
-Transformer Transformer::load(const std::filesystem::path& directory, const LoadOptions& options) {
-  const std::filesystem::path path = directory / "config.json";
+Transformer Transformer::load(const std::filesystem::path& path, const LoadOptions& options) {
   const auto impl = std::make_shared<Impl>();
-  impl->config = parse_config(format::read_regular_file(path, kMaxConfigBytes), path.string());
-  impl->weights = load_weights(directory, impl->config);
+  impl->config = read_config(path);
+  impl->weights = load_weights(path, impl->config);
   impl->warnings = collect_warnings(impl->config, std::exchange(impl->weights.warnings, {}));
-  if (options.strict && !impl->warnings.empty()) throw BadFile(impl->warnings.front());
+  if (options.strict && !impl->warnings.empty()) throw BadFile(path.string() + ": " + impl->warnings.front());
   Transformer transformer;
   transformer.impl_ = impl;
   return transformer;
