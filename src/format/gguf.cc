@@ -45,10 +45,12 @@ class Cursor {
   std::size_t at() const { return at_; }
   std::uint64_t left() const { return bytes_.size() - at_; }
 
-  std::span<const std::byte> take(std::uint64_t size, const std::string& what) {
+  // `what` and `key` (of which it is a part) are for messages.
+  std::span<const std::byte> take(std::uint64_t size, const char* what, std::string_view key = {}) {
     if (size > left()) {
-      fail(file_, what + " of " + std::to_string(size) + " bytes at byte " + std::to_string(at_) + ", where only " +
-                      std::to_string(left()) + " are left: cut short or damaged, fetch it again");
+      fail(file_, std::string(what) + (key.empty() ? "" : " " + quote(key)) + " of " + std::to_string(size) +
+                      " bytes at byte " + std::to_string(at_) + ", where only " + std::to_string(left()) +
+                      " are left: cut short or damaged, fetch it again");
     }
     const std::span<const std::byte> taken = bytes_.subspan(at_, size);
     at_ += size;
@@ -60,21 +62,17 @@ class Cursor {
     return load_element<T>(take(sizeof(T), what).data());
   }
 
-  std::string_view string(const std::string& what) {
+  std::string_view string(const char* what, std::string_view key = {}) {
     const auto size = number<std::uint64_t>("a length");
-    const std::span<const std::byte> text = take(size, what);
+    const std::span<const std::byte> text = take(size, what, key);
     return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
 
-  // A count of things that take `least` bytes each.
-  std::uint64_t count(std::uint64_t least, const std::string& what) {
-    const auto count = number<std::uint64_t>("a count");
-    check_count(count, least, what);
-    return count;
-  }
-  void check_count(std::uint64_t count, std::uint64_t least, const std::string& what) const {
+  // Refuses more things than fit, each of which takes `least` bytes.
+  void check_count(std::uint64_t count, std::uint64_t least, const char* what, std::string_view key = {}) const {
     if (count <= left() / least) return;
-    fail(file_, std::to_string(count) + " " + what + ", for which the " + std::to_string(left()) +
+    fail(file_, std::to_string(count) + " " + what + (key.empty() ? "" : " " + quote(key)) + ", for which the " +
+                    std::to_string(left()) +
                     " bytes that are left do not suffice: cut short or damaged, fetch it again");
   }
 
@@ -140,7 +138,8 @@ class GgufReader {
     cursor_.take(kMagic.size(), "the magic");
     check_version(cursor_.number<std::uint32_t>("the version"), name());
     const auto tensors = cursor_.number<std::uint64_t>("a count");
-    const std::uint64_t pairs = cursor_.count(kLeastPair, "pairs of metadata");
+    const auto pairs = cursor_.number<std::uint64_t>("a count");
+    cursor_.check_count(pairs, kLeastPair, "pairs of metadata");
     for (std::uint64_t i = 0; i < pairs; ++i) read_pair();
     index_pairs();
     check_known_keys();
@@ -175,17 +174,17 @@ class GgufReader {
       value.type = read_type(key);
       if (value.type == GgufType::array) fail(file_.metadata_.where(key), "arrays of arrays are not read");
       const std::size_t size = value_size(value.type);
-      value.count = cursor_.count(size > 0 ? size : kLeastString, "elements of " + quote(key));
+      value.count = cursor_.number<std::uint64_t>("a count");
+      cursor_.check_count(value.count, size > 0 ? size : kLeastString, "elements of", key);
     }
     value.bytes = read_elements(key, value);
     file_.metadata_.entries_.push_back({key, value});
   }
 
   std::span<const std::byte> read_elements(std::string_view key, const GgufValue& value) {
-    const std::string what = "a value of " + quote(key);
-    if (value.type != GgufType::string) return cursor_.take(value.count * value_size(value.type), what);
+    if (value.type != GgufType::string) return cursor_.take(value.count * value_size(value.type), "a value of", key);
     const std::size_t begin = cursor_.at();
-    for (std::uint64_t i = 0; i < value.count; ++i) cursor_.string(what);
+    for (std::uint64_t i = 0; i < value.count; ++i) cursor_.string("a value of", key);
     return cursor_.since(begin);
   }
 
@@ -271,8 +270,8 @@ class GgufReader {
     return *size;
   }
 
-  // The data begin after the header, at the next multiple of the alignment; what follows the last tensor is less than
-  // one multiple, or the bytes were changed on their way (as a copy in text mode does).
+  // The data begin after the header, at the next multiple of the alignment. Nothing but padding up to a multiple
+  // follows the last tensor, or bytes were added or taken on the way, as a copy in text mode does.
   void place_tensors() {
     const std::uint64_t begin = (cursor_.at() + alignment_ - 1) / alignment_ * alignment_;
     const std::span<const std::byte> data = bytes_.subspan(std::min<std::uint64_t>(begin, bytes_.size()));
@@ -281,20 +280,25 @@ class GgufReader {
     });
     std::uint64_t end = 0;
     for (const Placed& placed : placed_) {
-      const std::string what = tensor_text(placed.item->first);
-      if (placed.offset < end) fail(name(), what + "overlaps another one");
+      const std::string& tensor = placed.item->first;
+      if (placed.offset < end) fail(name(), tensor_text(tensor) + "overlaps another one");
       if (placed.offset > data.size() || placed.size > data.size() - placed.offset) {
-        fail(name(), what + "has " + std::to_string(placed.size) + " bytes from byte " + std::to_string(placed.offset) +
-                         " of the data, of which the file holds " + std::to_string(data.size()) +
-                         ": cut short, fetch it again");
+        fail(name(), tensor_text(tensor) + "has " + std::to_string(placed.size) + " bytes from byte " +
+                         std::to_string(placed.offset) + " of the data, of which the file holds " +
+                         std::to_string(data.size()) + ": cut short, fetch it again");
       }
       placed.item->second.bytes = data.subspan(placed.offset, placed.size);
       end = placed.offset + placed.size;
     }
-    if (data.size() - end >= alignment_) {
-      fail(name(), "the tensors end at byte " + std::to_string(end) + " of the data, the file at " +
-                       std::to_string(data.size()) + ": damaged, perhaps copied as text; fetch it again");
-    }
+    check_end(data, end);
+  }
+
+  void check_end(std::span<const std::byte> data, std::uint64_t end) const {
+    const std::span<const std::byte> rest = data.subspan(end);
+    const bool whole = rest.empty() || rest.size() == (alignment_ - end % alignment_) % alignment_;
+    if (whole && std::all_of(rest.begin(), rest.end(), [](std::byte byte) { return byte == std::byte{0}; })) return;
+    fail(name(), "the tensors end at byte " + std::to_string(end) + " of the data, the file at " +
+                     std::to_string(data.size()) + ": damaged, perhaps copied as text; fetch it again");
   }
 
   std::span<const std::byte> bytes_;
