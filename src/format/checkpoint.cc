@@ -24,8 +24,7 @@ void check_shard_name(const JsonObject& weight_map, std::string_view tensor, con
 Checkpoint Checkpoint::open(const std::filesystem::path& path) {
   if (!is_present(path)) throw BadFile(path.string() + ": no such file or directory");
   Checkpoint checkpoint;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
+  if (format::is_directory(path)) {
     checkpoint.add_directory(path);
   } else {
     checkpoint.add_gguf(path);

@@ -48,9 +48,8 @@ class Cursor {
   // `what` and `key` (of which it is a part) are for messages.
   std::span<const std::byte> take(std::uint64_t size, const char* what, std::string_view key = {}) {
     if (size > left()) {
-      fail(file_, std::string(what) + (key.empty() ? "" : " " + quote(key)) + " of " + std::to_string(size) +
-                      " bytes at byte " + std::to_string(at_) + ", where only " + std::to_string(left()) +
-                      " are left: cut short or damaged, fetch it again");
+      fail(file_, fmt::format("{} of {} bytes at byte {}, where only {} are left: cut short or damaged, fetch it again",
+                              of_key(what, key), size, at_, left()));
     }
     const std::span<const std::byte> taken = bytes_.subspan(at_, size);
     at_ += size;
@@ -71,14 +70,19 @@ class Cursor {
   // Refuses more things than fit, each of which takes `least` bytes.
   void check_count(std::uint64_t count, std::uint64_t least, const char* what, std::string_view key = {}) const {
     if (count <= left() / least) return;
-    fail(file_, std::to_string(count) + " " + what + (key.empty() ? "" : " " + quote(key)) + ", for which the " +
-                    std::to_string(left()) +
-                    " bytes that are left do not suffice: cut short or damaged, fetch it again");
+    fail(file_,
+         fmt::format("{} {}, for which the {} bytes that are left do not suffice: cut short or damaged, fetch it "
+                     "again",
+                     count, of_key(what, key), left()));
   }
 
   std::span<const std::byte> since(std::size_t begin) const { return bytes_.subspan(begin, at_ - begin); }
 
  private:
+  static std::string of_key(std::string_view what, std::string_view key) {
+    return key.empty() ? std::string(what) : fmt::format("{} {}", what, quote(key));
+  }
+
   std::span<const std::byte> bytes_;
   std::string_view file_;
   std::size_t at_ = 0;
@@ -94,13 +98,13 @@ void check_version(std::uint32_t version, std::string_view file) {
   fail(file, "version " + std::to_string(version) + " of GGUF, of which 2 and 3 are read");
 }
 
-// Dimensions stand fastest first in a file; nothing where the elements cannot be counted.
+// Nothing where the elements cannot be counted in 63 bits.
 std::optional<std::uint64_t> element_count(const std::vector<std::int64_t>& shape) {
-  std::uint64_t count = 1;
+  std::int64_t count = 1;
   for (const std::int64_t size : shape) {
-    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count)) return std::nullopt;
+    if (__builtin_mul_overflow(count, size, &count)) return std::nullopt;
   }
-  return count;
+  return static_cast<std::uint64_t>(count);
 }
 
 // Bytes of a tensor whose rows are whole blocks; nothing where they do not fit 64 bits.

@@ -31,6 +31,8 @@ constexpr ActivationName kActivations[] = {
     {"swish", Activation::silu},
 };
 
+constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;  // labels of a large classifier included
+
 // A file whose language model is described in an object of its own, the rest of it being of other parts.
 struct Wrapper {
   std::string_view model_type, object, inner_type, architecture;
@@ -224,7 +226,7 @@ TransformerConfig parse_config(std::string_view json, std::string_view name) {
 TransformerConfig read_config(const std::filesystem::path& path) {
   if (format::is_gguf(path)) return parse_gguf_config(format::GgufFile::open(path).metadata());
   const std::filesystem::path file = path / "config.json";
-  return parse_config(format::read_regular_file(file, format::JsonLimits().max_bytes), file.string());
+  return parse_config(format::read_regular_file(file, kMaxConfigBytes), file.string());
 }
 
 HeadSizes parse_head_sizes(std::string_view json, std::string_view name) {

@@ -47,7 +47,7 @@ Transformer Transformer::load(const std::filesystem::path& path, const LoadOptio
   impl->config = read_config(path);
   impl->weights = load_weights(path, impl->config);
   impl->warnings = collect_warnings(impl->config, std::exchange(impl->weights.warnings, {}));
-  if (options.strict && !impl->warnings.empty()) throw BadFile(impl->warnings.front());
+  if (options.strict && !impl->warnings.empty()) throw BadFile(path.string() + ": " + impl->warnings.front());
   Transformer transformer;
   transformer.impl_ = impl;
   return transformer;
