@@ -25,6 +25,14 @@ SUM_SHARE = {"f32": 0.9, "bf16": 0.9, "f16": 0.9, "i8_row": 0.8, "q4_1": 0.8}
 GROUPED_DECODE_RATIO = 2.5
 BASIC, TOP4, EVERYTHING, DECODING = 0.03, {64: 0.08, 128: 0.05}, 0.12, 0.03
 THREADS = 0.95
+# Of a model's prefill by the layout of its file: times the best rival. bf16's are of two ways to compute.
+MODEL_RATIOS = {
+    "q8_0": {"sightline": 2.0},
+    "q4_k_m": {"sightline": 2.0},
+    "hf-f32": {"sightline": 1.5},
+    "hf-bf16": {"sightline": 0.6, "sightline-fast": 1.0},
+}
+FIRST_SECONDS, FIRST_MEGABYTES = 1.0, 100  # to the first logits; resident beyond file and cache
 IDLE_PEAKS = 1.8  # what two threads' peak is over one's at least, where nothing else runs
 GROWTH, GROWTH_MARGIN = 2.0, 0.05
 
@@ -130,6 +138,21 @@ def growth_targets(row):
     yield at_most("exponent from 2", abs(exponent(row) - GROWTH), GROWTH_MARGIN)
 
 
+def model_targets(row):
+    for ours, bound in MODEL_RATIOS.get(row["layout"], {}).items():
+        if ours in row["seconds"] and peers_of(row):
+            yield at_least(f"{ours} x best rival", best_peer_ratio(row, ours), bound)
+
+
+def megabytes_beyond(row):
+    return (row["resident"] - row["file"] - row["cache"]) / 1e6
+
+
+def first_targets(row):
+    yield at_most("seconds", row["seconds"], FIRST_SECONDS)
+    yield at_most("MB beyond file and cache", megabytes_beyond(row), FIRST_MEGABYTES)
+
+
 def percent(value):
     return f"{100 * value:.0f} %"
 
@@ -163,6 +186,16 @@ def peer_ratios(row):
     return ", ".join(
         f"{name} {times(seconds / row['seconds']['sightline'])}"
         for name, seconds in sorted(peers_of(row).items(), key=lambda peer: peer[1])
+    )
+
+
+def token_rates(row, names):
+    """Tokens a second, and in brackets how many times a rival's that is."""
+    seconds = row["seconds"]
+    return ", ".join(
+        f"{name} {row['tokens'] / seconds[name]:.0f}" + (f" ({times(best_peer_ratio(row, name))})" if name in OURS else "")
+        for name in names
+        if name in seconds
     )
 
 
@@ -228,6 +261,28 @@ TABLES = {
             "of the peaks' ratio": lambda row: f"{thread_share(row):.2f}",
         },
         threads_targets,
+    ),
+    "models": (
+        {
+            "": lambda row: row["case"],
+            "tokens a second (× the best rival)": lambda row: token_rates(row, OURS),
+            "rivals": lambda row: token_rates(row, sorted(peers_of(row), key=row["seconds"].get)),
+            "at the fp32 peak it would be": lambda row: times(
+                min(peers_of(row).values(), default=math.nan) * row["peak"] / row["operations"]
+            ),
+        },
+        model_targets,
+    ),
+    "first-logits": (
+        {
+            "": lambda row: row["case"],
+            "file": lambda row: f"{row['file'] / 1e6:.0f} MB",
+            "CPU time": lambda row: f"{row['seconds']:.2f} s",
+            "wall time": lambda row: f"{row['wall']:.2f} s",
+            "resident": lambda row: f"{row['resident'] / 1e6:.0f} MB",
+            "beyond file and cache": lambda row: f"{megabytes_beyond(row):.0f} MB",
+        },
+        first_targets,
     ),
     "growth": (
         {

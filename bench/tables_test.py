@@ -56,6 +56,21 @@ class Targets(unittest.TestCase):
         busy = {**measured, "peaks": {"1": 100.0, "2": 110.0}}
         self.assertIn("busy machine: 1.1, not 1.8", tables.line("threads", row(kind="forward", **busy)))
 
+    def test_models(self):
+        times = {"sightline": 2.0, "sightline-fast": 1.0, "transformers": 1.5}
+        measured = row(layout="hf-bf16", tokens=512, seconds=times, peak=100.0, operations=50.0)
+        self.assertEqual(found("models", layout="hf-bf16", seconds=times),
+                         {"sightline x best rival": (0.75, 0.6), "sightline-fast x best rival": (1.5, 1.0)})
+        self.assertEqual(tables.line("models", measured),
+                         "| here | sightline 256 (0.75 ×), sightline-fast 512 (1.50 ×) | transformers 341 | 3.00 × |  |")
+        self.assertEqual(found("models", layout="q8_0", seconds={"llama.cpp": 1.0}), {})
+        both = {"sightline": 2.0, "llama.cpp": 5.0, "llama.cpp-flash": 3.0}
+        self.assertEqual(found("models", layout="q8_0", seconds=both), {"sightline x best rival": (1.5, 2.0)})
+
+    def test_first_logits(self):
+        measured = {"file": 1e9, "cache": 5e7, "resident": 1.2e9, "seconds": 0.5, "wall": 0.6}
+        self.assertEqual(found("first-logits", **measured), {"seconds": (0.5, 1.0), "MB beyond file and cache": (150.0, 100)})
+
     def test_growth(self):
         measured = {"lengths": [1, 2, 4], "seconds": {"1": 3.0, "2": 12.0, "4": 48.0}}
         self.assertAlmostEqual(tables.exponent(row(**measured)), 2)

@@ -15,15 +15,13 @@ PROGRAM = os.environ["SIGHTLINE_CONFORM"]
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
 GRID = os.path.join(DATA, "conformance", "attention", "grid")
 
-# Cases of features that are not built yet, of models and tokenizers; every other case is run.
+# Cases of features that are not built yet, and blocks that are refused by name; every other case is run.
 SKIPPED_CASES = """
-R1-12 R4-03
-R7-07/0 R7-07/1 R7-08 R7-10 R7-11 R7-14 R7-16/byte_level R7-18
-R8-11/5 R8-11/6 R8-12/qwen3_0 R8-12/llama_1 R8-12/llama_2 R8-12/mistral_3 R8-12/llama_4 R8-12/llama_5 R8-12/llama_6
-R8-12/gpt2_7 R8-14/gpt2 R8-15 R8-16 R8-18 R8-20 R9-01 R9-02 R9-05 R9-06 R9-10 R10-01 R10-02 R10-03 R10-05 R10-08
+R9-06 R9-10 R10-01 R10-02 R10-03 R10-05 R10-08
 """.split()
-REASON = r"not supported|not there yet|cannot be run \(supported: bert\)"
-LEAST_PASSED_CASES = 50
+REASON = r"not supported yet|not there yet"
+REFUSED_BLOCKS = "IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ3_S IQ2_S IQ1_M TQ1_0 TQ2_0 NVFP4".split()
+LEAST_PASSED_CASES = 80
 
 
 def run(*arguments):
@@ -32,12 +30,31 @@ def run(*arguments):
 
 
 def change_first_element(path, tensor, value):
-    """Overwrites the first number of a safetensors file's F64 tensor."""
+    """Overwrites the first number of a tensor of a safetensors file."""
     with open(path, "r+b") as file:
         (length,) = struct.unpack("<Q", file.read(8))
-        begin = json.loads(file.read(length))[tensor]["data_offsets"][0]
-        file.seek(8 + length + begin)
-        file.write(struct.pack("<d", value))
+        entry = json.loads(file.read(length))[tensor]
+        file.seek(8 + length + entry["data_offsets"][0])
+        file.write(struct.pack({"F64": "<d", "F32": "<f", "I64": "<q"}[entry["dtype"]], value))
+
+
+def index_of(*folders):
+    with open(os.path.join(DATA, "conformance", *folders)) as file:
+        return json.load(file)
+
+
+def expected_names():
+    """Cases that the indexes of models list."""
+    for entry in index_of("models", "index.json")["models"]:
+        for case in [*entry["cases"], *(generation["case"] for generation in entry["generation"])]:
+            yield f"models/{entry['name']}/{case}"
+    for name in ("index.json", "index_more.json"):
+        for entry in index_of("gguf", name)["files"]:
+            yield from (f"gguf/{entry['name']}/{case}" for case in ("short", "long", "gen0", "tokenizer"))
+    for entry in index_of("gguf", "index_more.json")["vocabularies"]:
+        yield f"gguf/{entry['name']}"
+    for entry in index_of("left_padding", "index.json")["batches"]:
+        yield from (f"left_padding/{entry['name']}/{case}" for case in ("prompts", "tokens"))
 
 
 class ConformTest(unittest.TestCase):
@@ -47,8 +64,7 @@ class ConformTest(unittest.TestCase):
 
     def small_set(self, name):
         """A set of one grid case."""
-        with open(os.path.join(os.path.dirname(GRID), "index.json")) as file:
-            index = json.load(file)
+        index = index_of("attention", "index.json")
         index["grid"] = [case for case in index["grid"] if case["name"] == name]
         index["onnx"] = index["backward"] = []
         attention = os.path.join(self.directory, "attention")
@@ -57,25 +73,57 @@ class ConformTest(unittest.TestCase):
             json.dump(index, file)
         return shutil.copy(os.path.join(GRID, name + ".safetensors"), os.path.join(attention, "grid"))
 
+    def model_set(self, name):
+        """A set of one model; gives its folder."""
+        index = index_of("models", "index.json")
+        index["models"] = [entry for entry in index["models"] if entry["name"] == name]
+        models = os.path.join(self.directory, "models")
+        shutil.copytree(os.path.join(DATA, "conformance", "models", name), os.path.join(models, name))
+        with open(os.path.join(models, "index.json"), "w") as file:
+            json.dump(index, file)
+        return os.path.join(models, name)
+
+    def check_skipped(self, name, reason):
+        if name.startswith("minilm/"):
+            return self.assertRegex(reason, "^no model in ", name)
+        if name.startswith("gguf/blocks/"):
+            self.assertIn(name.removeprefix("gguf/blocks/"), REFUSED_BLOCKS)
+            return self.assertEqual(reason, f"blocks of type {name.removeprefix('gguf/blocks/')} are refused")
+        self.assertIn(name.removeprefix("cases/"), SKIPPED_CASES, reason)
+        self.assertRegex(reason, REASON, name)
+
     def test_passes_on_the_data_and_skips_only_what_is_not_built(self):
         code, lines, _ = run(DATA, "-v")
         skipped = dict(line.removeprefix("skipped ").split(": ", 1) for line in lines if line.startswith("skipped "))
-        passed = [line.split()[1] for line in lines if line.startswith("passed ")]
-        model = {name: reason for name, reason in skipped.items() if name.startswith("minilm/")}
-        for name, reason in model.items():
-            self.assertRegex(reason, "^no model in ", name)
-        for name in skipped.keys() - model.keys():
-            self.assertIn(name.removeprefix("cases/"), SKIPPED_CASES, skipped[name])
-            self.assertRegex(skipped[name], REASON, name)
+        passed = {line.split()[1] for line in lines if line.startswith("passed ")}
+        for name, reason in skipped.items():
+            self.check_skipped(name, reason)
         self.assertGreaterEqual(sum(name.startswith("cases/") for name in passed), LEAST_PASSED_CASES)
-        with open(os.path.join(os.path.dirname(GRID), "index.json")) as file:
-            index = json.load(file)
         for kind in ("grid", "onnx", "backward"):
-            for entry in index[kind]:
+            for entry in index_of("attention", "index.json")[kind]:
                 self.assertIn(f"attention/{kind}/{entry['name']}", passed)
+        self.assertEqual(set(expected_names()) - passed, set())
         self.assertRegex(lines[-1], r"^\d+ passed, 0 failed, %d skipped$" % len(skipped))
         self.assertGreater(int(lines[-1].split()[0]), 1000)
         self.assertEqual(code, 0)
+
+    def test_a_changed_activation_or_token_of_a_model_is_a_failure(self):
+        reference = os.path.join(self.model_set("mistral"), "reference.safetensors")
+        self.assertEqual(run(self.directory)[1][-1], "6 passed, 0 failed, 0 skipped")
+        with open(reference, "rb") as file:
+            original = file.read()
+        for tensor, value, shown in (
+            ("len7.logits", 12345.0, r"len7: logits\[0,0\]: expected 12345, got "),
+            ("len7.hidden_states.2", 12345.0, r"len7: hidden_states.2\[0,0\]: expected 12345, got "),
+            ("len7.attentions.1", 0.5, r"len7: attentions.1 of sequence 0\[0,0,0\]: expected 0.5, got 1"),
+            ("gen1.tokens", 319, r"gen1: tokens\[0,0\]: expected 319, got "),
+        ):
+            change_first_element(reference, tensor, value)
+            code, lines, _ = run(self.directory)
+            self.assertEqual((code, lines[-1]), (1, "5 passed, 1 failed, 0 skipped"))
+            self.assertRegex(lines[0], "^FAILED  models/mistral/" + shown)
+            with open(reference, "wb") as file:
+                file.write(original)
 
     def test_shows_what_differs_and_where(self):
         path = self.small_set("causal_top_left_7x5")

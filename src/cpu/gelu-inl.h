@@ -1,6 +1,6 @@
-// GELU, exact (by the error function) and in its tanh form, as fixed sequences of exactly rounded operations.
+// GELU, exact (by the error function) and in its tanh form, and SiLU, as fixed sequences of exactly rounded operations.
 //
-// Both are x g(x) with g(x) + g(-x) = 1, so x g(x) = max(x, 0) - |x| g(-|x|). The tail g(-|x|) is computed as such,
+// All are x g(x) with g(x) + g(-x) = 1, so x g(x) = max(x, 0) - |x| g(-|x|). The tail g(-|x|) is computed as such,
 // small where it is small: 1 + erf(x / sqrt 2) and 1 + tanh(...), as frameworks write it, lose all digits for negative
 // x.
 
@@ -32,11 +32,12 @@ HWY_INLINE F minus_tail(F x, F tail) {
   return hn::Sub(hn::IfThenElse(hn::Lt(x, hn::Zero(kF32)), hn::Zero(kF32), x), tail);
 }
 
-// |x| cut where either tail is below the smallest normal number; NaN is cut too, and comes back through minus_tail().
-HWY_INLINE F cut_magnitude(F x) {
+// |x| cut where the tail is below the smallest normal number; NaN is cut too, and comes back through minus_tail().
+HWY_INLINE F cut_magnitude(F x, float limit) {
   const F a = hn::Abs(x);
-  return hn::IfThenElse(hn::Lt(a, splat(16.0f)), a, splat(16.0f));
+  return hn::IfThenElse(hn::Lt(a, splat(limit)), a, splat(limit));
 }
+inline constexpr float kGeluLimit = 16.0f;  // of either form
 
 // factor * 2^(t.high + t.low), t.high <= 0; +0 below 2^-126.
 HWY_INLINE F scale_by_exp2(F factor, TwoFloats t) {
@@ -47,7 +48,7 @@ HWY_INLINE F scale_by_exp2(F factor, TwoFloats t) {
 // x Phi(x), Phi the normal distribution function: 0.5 x (1 + erf(x / sqrt 2)). Within 6 ULP, or 2^-122 where that is
 // more (tanh_gelu_test.cc visits every input).
 HWY_INLINE F gelu(F x) {
-  const F a = cut_magnitude(x);
+  const F a = cut_magnitude(x, kGeluLimit);
   // Phi(-a) = exp(-a^2/2) u Q(u - 1/2) with u = 1 / (1 + a/4); Q minimax for a <= 13.3, 2^-27 relative. About the
   // middle of u its terms hardly cancel; and since errors of u grow, the quotient gets its remainder.
   const F d = fma(a, splat(0.25f), splat(1.0f));
@@ -76,7 +77,7 @@ HWY_INLINE F gelu(F x) {
 
 // 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) = x / (1 + exp(-2 ...)). Bound as for gelu().
 HWY_INLINE F gelu_tanh(F x) {
-  const F a = cut_magnitude(x);
+  const F a = cut_magnitude(x, kGeluLimit);
   // The exponent is t = -a (c1 + c3 a^2) with c1 = 2 sqrt(2/pi) log2 e and c3 = 0.044715 c1, in both halves for the
   // same reason.
   const F c1 = splat(0x1.26aec2p+1f), c1_low = splat(0x1.bce75ap-27f);
@@ -89,6 +90,18 @@ HWY_INLINE F gelu_tanh(F x) {
   const F low = hn::Add(hn::Add(lost, c1_low), fma(square.high, c3_low, fma(square.low, c3, cubic.low)));
   TwoFloats t = exact_product(hn::Neg(a), sum);
   t.low = hn::Sub(t.low, hn::Mul(a, low));
+  const F e = scale_by_exp2(splat(1.0f), t);
+  return minus_tail(x, scale_by_exp2(hn::Div(a, hn::Add(splat(1.0f), e)), t));
+}
+
+// x / (1 + exp(-x)), sigmoid linear unit. Within 6 ULP, or 2^-119 where that is more: exp(-|x|) ends at 2^-126, and is
+// multiplied by up to 88.
+HWY_INLINE F silu(F x) {
+  const F a = cut_magnitude(x, 128.0f);
+  // exp(-a) = 2^t, t = -a (c + c'): see gelu() for why in two halves.
+  const F c = splat(-kLog2E), c_low = splat(-0x1.4ae0cp-26f);
+  TwoFloats t = exact_product(a, c);
+  t.low = fma(a, c_low, t.low);
   const F e = scale_by_exp2(splat(1.0f), t);
   return minus_tail(x, scale_by_exp2(hn::Div(a, hn::Add(splat(1.0f), e)), t));
 }

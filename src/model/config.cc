@@ -1,9 +1,12 @@
 #include "src/model/config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sightline/error.h"
+#include "src/format/file.h"
 #include "src/format/json.h"
+#include "src/model/config_parts.h"
 #include "src/model/family.h"
 
 namespace sightline::model {
@@ -11,141 +14,232 @@ namespace {
 
 using format::JsonObject;
 
-// Far above any model there is, and low enough for products of two to fit 64 bits.
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxVocabulary = INT32_MAX;  // ids are 32 bits wide
-constexpr std::int64_t kMaxLayers = 4096;
-
 struct ActivationName {
   std::string_view name;
   Activation activation;
 };
 
 constexpr ActivationName kActivations[] = {
-    {"gelu", Activation::gelu},           {"gelu_python", Activation::gelu},
-    {"gelu_new", Activation::gelu_tanh},  {"gelu_pytorch_tanh", Activation::gelu_tanh},
-    {"gelu_fast", Activation::gelu_tanh}, {"relu", Activation::relu},
+    {"gelu", Activation::gelu},
+    {"gelu_python", Activation::gelu},
+    {"gelu_new", Activation::gelu_tanh},
+    {"gelu_pytorch_tanh", Activation::gelu_tanh},
+    {"gelu_python_tanh", Activation::gelu_tanh},
+    {"gelu_fast", Activation::gelu_tanh},
+    {"relu", Activation::relu},
+    {"silu", Activation::silu},
+    {"swish", Activation::silu},
 };
 
-Activation read_activation(const JsonObject& config, std::string_view key) {
-  const std::string* name = config.find_string(key);
-  if (name == nullptr) return Activation::gelu;
-  for (const ActivationName& known : kActivations) {
-    if (known.name == *name) return known.activation;
-  }
-  throw UnsupportedModel(config.where(key) + ": activation " + format::quote(*name) +
-                         " is not supported (gelu, gelu_new, gelu_pytorch_tanh and relu are)");
+constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;  // labels of a large classifier included
+
+// A file whose language model is described in an object of its own, the rest of it being of other parts.
+struct Wrapper {
+  std::string_view model_type, object, inner_type, architecture;
+};
+
+constexpr Wrapper kWrappers[] = {
+    {"gemma3", "text_config", "gemma3_text", "Gemma3ForConditionalGeneration"},
+};
+
+std::int64_t read_size(const ConfigKeys& keys, const SizeKey& size) {
+  if (size.key.empty()) return 0;
+  const std::int64_t max = size.key == "vocab_size" ? kMaxVocabulary : kMaxSize;
+  if (size.absent == 0) return keys.require_int(size.key, 1, max);
+  return keys.find_int(size.key, 1, max).value_or(size.absent);
 }
 
-HeadSizes read_heads(const JsonObject& config, const SizeKeys& keys) {
-  HeadSizes heads;
-  const std::int64_t width = config.require_int(keys.width, 1, kMaxSize);
-  heads.query_heads = config.require_int(keys.query_heads, 1, kMaxSize);
-  heads.kv_heads = heads.query_heads;
-  if (!keys.kv_heads.empty()) {
-    heads.kv_heads = config.find_int(keys.kv_heads, 1, kMaxSize).value_or(heads.query_heads);
-  }
-  if (heads.query_heads % heads.kv_heads != 0) {
-    throw BadFile(config.where(keys.kv_heads) + ": " + std::to_string(heads.query_heads) +
-                  " query heads are not a multiple of " + std::to_string(heads.kv_heads) + " key/value heads");
-  }
-  const auto head_width = keys.head_width.empty() ? std::nullopt : config.find_int(keys.head_width, 1, kMaxSize);
-  if (!head_width && width % heads.query_heads != 0) {
-    throw BadFile(config.where(keys.width) + ": " + std::to_string(width) + " is not a multiple of the " +
-                  std::to_string(heads.query_heads) + " heads");
-  }
-  heads.head_width = head_width.value_or(width / heads.query_heads);
-  return heads;
+std::int64_t read_size_or(const ConfigKeys& keys, const SizeKey& size, std::int64_t otherwise) {
+  return size.key.empty() || (size.absent == 0 && !keys.has(size.key)) ? otherwise : read_size(keys, size);
 }
 
-void read_architecture(const JsonObject& config, const Family& family, TransformerConfig& result) {
-  const nlohmann::json* names = config.find_array("architectures");
+void read_heads(const ConfigKeys& keys, const SizeKeys& names, TransformerConfig& config) {
+  config.width = read_size(keys, names.width);
+  config.query_heads = read_size(keys, names.query_heads);
+  config.kv_heads = read_size_or(keys, names.kv_heads, config.query_heads);
+  config.head_width = read_size_or(keys, names.head_width, 0);
+  if (config.head_width == 0 && config.width % config.query_heads != 0) {
+    throw BadFile(keys.where(names.width.key) + ": " + std::to_string(config.width) + " is not a multiple of the " +
+                  std::to_string(config.query_heads) + " heads");
+  }
+  if (config.head_width == 0) config.head_width = config.width / config.query_heads;
+  check_heads(config, keys.where(names.kv_heads.key));
+}
+
+void read_sizes(const ConfigKeys& keys, const SizeKeys& names, TransformerConfig& config) {
+  read_heads(keys, names, config);
+  config.vocabulary = read_size(keys, names.vocabulary);
+  config.embedding_width = read_size_or(keys, names.embedding_width, config.width);
+  config.layers = keys.find_int(names.layers.key, 1, kMaxLayers).value_or(names.layers.absent);
+  if (config.layers == 0) keys.require_int(names.layers.key, 1, kMaxLayers);
+  config.layer_groups = config.layers;
+  config.inner_width = read_size_or(keys, names.inner_width, 4 * config.width);
+  config.max_positions = read_size(keys, names.max_positions);
+  if (!names.token_types.key.empty()) {
+    config.token_types = keys.find_int(names.token_types.key, 0, kMaxSize).value_or(names.token_types.absent);
+  }
+}
+
+void read_architecture(const ConfigKeys& keys, const Family& family, TransformerConfig& config) {
+  const nlohmann::json* names = keys.find_array("architectures");
   if (names == nullptr || names->empty()) return;
-  if (!names->front().is_string()) throw BadFile(config.where("architectures") + " must hold names");
-  result.architecture = names->front().get<std::string>();
+  if (!names->front().is_string()) throw BadFile(keys.where("architectures") + " must hold names");
+  config.architecture = names->front().get<std::string>();
   for (const ArchitectureEntry& known : family.architectures) {
-    if (known.name != result.architecture) continue;
-    result.pooler = known.pooler;
-    result.language_head = known.language_head;
+    if (config.architecture != std::string(family.class_stem) + std::string(known.suffix)) continue;
+    config.pooler = known.pooler;
+    config.language_head = known.language_head;
     return;
   }
-  throw UnsupportedModel(config.where("architectures") + ": architecture " + format::quote(result.architecture) +
-                         " of " + std::string(family.model_type) + " models cannot be run");
+  throw UnsupportedModel(keys.where("architectures") + ": architecture " + format::quote(config.architecture) + " of " +
+                         std::string(family.model_type) + " models cannot be run");
 }
 
-void check_fixed_keys(const JsonObject& config, const Family& family) {
-  for (const FixedKey& fixed : family.fixed_keys) {
-    if (!config.has(fixed.key)) continue;
-    const nlohmann::json& value = config.value().at(std::string(fixed.key));
+void check_fixed_keys(const ConfigKeys& keys, std::span<const FixedKey> fixed_keys) {
+  for (const FixedKey& fixed : fixed_keys) {
+    if (!keys.has(fixed.key)) continue;
+    const nlohmann::json& value = keys.value().at(std::string(fixed.key));
     if (value == nlohmann::json::parse(fixed.json)) continue;
-    throw UnsupportedModel(config.where(fixed.key) + ": " +
+    throw UnsupportedModel(keys.where(fixed.key) + ": " +
                            format::quote(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) +
                            " is not supported (only " + std::string(fixed.json) + " is)");
   }
 }
 
-bool is_used(const SizeKeys& keys, std::string_view key) {
-  const std::string_view used[] = {keys.width,        keys.layers,          keys.query_heads,   keys.kv_heads,
-                                   keys.head_width,   keys.inner_width,     keys.max_positions, keys.token_types,
-                                   keys.norm_epsilon, keys.activation,      "vocab_size",       "model_type",
-                                   "architectures",   "tie_word_embeddings"};
-  return std::ranges::find(used, key) != std::end(used);
+void read_traits(const ConfigKeys& keys, const Family& family, TransformerConfig& config) {
+  const SizeKeys& names = family.keys;
+  if (!names.norm_epsilon.empty()) {
+    if (const auto epsilon = keys.find_number(names.norm_epsilon)) {
+      config.norm_epsilon = check_epsilon(*epsilon, keys.where(names.norm_epsilon));
+    }
+  }
+  if (const std::string* name = keys.find_string(names.activation)) {
+    config.activation = find_activation(*name, keys.where(names.activation));
+  }
+  config.head_activation = config.activation;
+  config.tied_embeddings = keys.find_bool("tie_word_embeddings").value_or(family.traits.tied);
+  const auto read_biases = [&](bool readable, std::string_view key, Biases& biases) {
+    if (!readable) return;
+    if (const auto value = keys.find_bool(key)) biases = *value ? Biases::all : Biases::none;
+  };
+  read_biases(family.traits.attention_bias_key, "attention_bias", config.biases.attention_input);
+  read_biases(family.traits.attention_bias_key, "attention_bias", config.biases.attention_output);
+  read_biases(family.traits.mlp_bias_key, "mlp_bias", config.biases.mlp);
 }
 
-std::vector<std::string> find_unknown_keys(const JsonObject& config, const Family& family) {
-  std::vector<std::string> unknown;
-  for (const auto& item : config.value().items()) {
-    const std::string& key = item.key();
-    const bool known = is_used(family.keys, key) ||
-                       std::ranges::find(family.idle_keys, key) != family.idle_keys.end() ||
-                       std::ranges::find(family.fixed_keys, key, &FixedKey::key) != family.fixed_keys.end();
-    if (!known) unknown.push_back(key);
-  }
+std::vector<std::string> find_unknown_keys(const ConfigKeys& keys, const Family& family) {
+  std::vector<std::string> unknown = keys.unread();
+  std::erase_if(unknown, [&](const std::string& key) {
+    return is_idle_everywhere(key) || std::ranges::find(family.idle_keys, key) != family.idle_keys.end();
+  });
   return unknown;
 }
 
-float read_epsilon(const JsonObject& config, std::string_view key) {
-  const double epsilon = config.find_number(key).value_or(1e-12);
-  if (!(epsilon >= 0 && epsilon < 1)) throw BadFile(config.where(key) + " must be a number from 0 to 1");
-  return static_cast<float>(epsilon);
+TransformerConfig parse_family(const ConfigKeys& keys, const Family& family) {
+  TransformerConfig config = family_config(family);
+  check_fixed_keys(keys, fixed_everywhere());
+  check_fixed_keys(keys, family.fixed_keys);
+  read_architecture(keys, family, config);
+  read_sizes(keys, family.keys, config);
+  read_traits(keys, family, config);
+  if (family.read != nullptr) family.read(keys, config);
+  read_pattern(keys, family, config);
+  read_ropes(keys, family, config);
+  for (std::string& key : find_unknown_keys(keys, family)) config.unknown_keys.push_back(std::move(key));
+  return config;
+}
+
+// The language model within a larger one.
+TransformerConfig parse_wrapped(const ConfigKeys& keys, const Wrapper& wrapper) {
+  check_fixed_keys(keys, fixed_everywhere());
+  const auto inner = keys.find_object(wrapper.object);
+  if (!inner) throw BadFile(keys.where(wrapper.object) + " is missing");
+  const std::string* type = inner->find_string("model_type");
+  if (type != nullptr && *type != wrapper.inner_type) {
+    throw UnsupportedModel(inner->where("model_type") + ": " + format::quote(*type) + " is not supported (only " +
+                           std::string(wrapper.inner_type) + " is)");
+  }
+  TransformerConfig config = parse_family(*inner, find_family(wrapper.inner_type, keys.name()));
+  if (const auto tied = keys.find_bool("tie_word_embeddings")) config.tied_embeddings = *tied;
+  config.architecture = wrapper.architecture;
+  config.language_head = LanguageHead::output;
+  return config;
+}
+
+void require_known_architecture(const ConfigKeys& keys, const Wrapper& wrapper) {
+  const nlohmann::json* names = keys.find_array("architectures");
+  if (names == nullptr || names->empty() || names->front() == wrapper.architecture) return;
+  throw UnsupportedModel(keys.where("architectures") + ": " + format::quote(names->front().dump()) +
+                         " cannot be run (" + std::string(wrapper.architecture) + " can)");
 }
 
 }  // namespace
 
+TransformerConfig family_config(const Family& family) {
+  const Traits& traits = family.traits;
+  TransformerConfig config;
+  config.family = family.model_type;
+  config.norm = traits.norm;
+  config.norm_place = traits.norm_place;
+  config.norm_epsilon = static_cast<float>(traits.norm_epsilon);
+  config.embedding_norm = traits.embedding_norm;
+  config.final_norm = traits.final_norm;
+  config.mlp = traits.mlp;
+  config.activation = config.head_activation = traits.activation;
+  config.causal = traits.causal;
+  config.position_embedding = traits.position_embedding;
+  config.query_key_norm = traits.query_key_norm;
+  config.sinks = traits.sinks;
+  config.biases = traits.biases;
+  config.tied_embeddings = traits.tied;
+  return config;
+}
+
+void check_heads(const TransformerConfig& config, const std::string& where) {
+  if (config.query_heads % config.kv_heads == 0) return;
+  throw BadFile(where + ": " + std::to_string(config.query_heads) + " query heads are not a multiple of " +
+                std::to_string(config.kv_heads) + " key/value heads");
+}
+
+Activation find_activation(std::string_view name, const std::string& where) {
+  std::string names;
+  for (const ActivationName& known : kActivations) {
+    if (known.name == name) return known.activation;
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  }
+  throw UnsupportedModel(where + ": activation " + format::quote(name) + " is not supported (" + names + " are)");
+}
+
 TransformerConfig parse_config(std::string_view json, std::string_view name) {
   const nlohmann::json root = format::parse_json(json, name);
-  const JsonObject config(root, name);
-  const Family& family = find_runnable_family(config.require_string("model_type"), name);
-  const SizeKeys& keys = family.keys;
-  check_fixed_keys(config, family);
+  const ConfigKeys keys{JsonObject(root, name)};
+  const std::string* type = keys.find_string("model_type");
+  if (type == nullptr) throw BadFile(keys.where("model_type") + " is missing");
+  for (const Wrapper& wrapper : kWrappers) {
+    if (wrapper.model_type != *type) continue;
+    require_known_architecture(keys, wrapper);
+    return parse_wrapped(keys, wrapper);
+  }
+  return parse_family(keys, find_family(*type, name));
+}
 
-  TransformerConfig result;
-  result.family = family.model_type;
-  read_architecture(config, family, result);
-  const HeadSizes heads = read_heads(config, keys);
-  result.query_heads = heads.query_heads;
-  result.kv_heads = heads.kv_heads;
-  result.head_width = heads.head_width;
-  result.width = config.require_int(keys.width, 1, kMaxSize);
-  result.vocabulary = config.require_int("vocab_size", 1, kMaxVocabulary);
-  result.layers = config.require_int(keys.layers, 1, kMaxLayers);
-  result.inner_width = config.require_int(keys.inner_width, 1, kMaxSize);
-  result.max_positions = config.require_int(keys.max_positions, 1, kMaxSize);
-  result.token_types = config.find_int(keys.token_types, 0, kMaxSize).value_or(2);
-  result.norm_epsilon = read_epsilon(config, keys.norm_epsilon);
-  result.activation = read_activation(config, keys.activation);
-  result.tied_embeddings = config.find_bool("tie_word_embeddings").value_or(family.tied_by_default);
-  result.unknown_keys = find_unknown_keys(config, family);
-  return result;
+TransformerConfig read_config(const std::filesystem::path& path) {
+  if (format::is_gguf(path)) return parse_gguf_config(format::GgufFile::open(path).metadata());
+  const std::filesystem::path file = path / "config.json";
+  return parse_config(format::read_regular_file(file, kMaxConfigBytes), file.string());
 }
 
 HeadSizes parse_head_sizes(std::string_view json, std::string_view name) {
   const nlohmann::json root = format::parse_json(json, name);
-  const JsonObject config(root, name);
-  return read_heads(config, find_family(config.require_string("model_type"), name).keys);
+  const ConfigKeys keys{JsonObject(root, name)};
+  const std::string* type = keys.find_string("model_type");
+  if (type == nullptr) throw BadFile(keys.where("model_type") + " is missing");
+  TransformerConfig config;
+  read_heads(keys, find_family(*type, name).keys, config);
+  return {config.query_heads, config.kv_heads, config.head_width};
 }
 
-bool tied_by_default(std::string_view model_type) { return find_family(model_type, "model").tied_by_default; }
+bool tied_by_default(std::string_view model_type) { return find_family(model_type, "model").traits.tied; }
 
 OutputMatrix choose_output_matrix(bool tied, StoredOutput stored, std::string_view file) {
   if (tied) return OutputMatrix::embedding;

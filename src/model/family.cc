@@ -8,34 +8,26 @@
 namespace sightline::model {
 namespace {
 
-constexpr ArchitectureEntry kBertArchitectures[] = {
-    {"BertModel", true, false},
-    {"BertForMaskedLM", false, true},
-    {"BertForPreTraining", true, true},
-    {"BertForNextSentencePrediction", true, false},
-    {"BertForSequenceClassification", true, false},
-    {"BertForMultipleChoice", true, false},
-    {"BertForTokenClassification", false, false},
-    {"BertForQuestionAnswering", false, false},
-};
+using FamilyList = std::span<const Family>;
 
-constexpr FixedKey kBertFixedKeys[] = {
-    {"position_embedding_type", R"("absolute")"},
-    {"is_decoder", "false"},
+const FamilyList kLists[] = {encoder_families(), gpt_families(), llama_families(), gemma_families()};
+
+constexpr FixedKey kFixedEverywhere[] = {
     {"add_cross_attention", "false"},
     {"is_encoder_decoder", "false"},
     {"pruned_heads", "{}"},
     {"cross_attention_hidden_size", "null"},
     {"quantization_config", "null"},
+    {"compression_config", "null"},
 };
 
-// Dropout and initialisation act in training alone, labels and task settings in heads that are not run, generation
-// settings in generation; ids of special tokens belong to the tokenizer.
-constexpr std::string_view kBertIdleKeys[] = {
+// Initialisation acts in training alone, labels and task settings in heads that are not run, generation settings in
+// generation; ids of special tokens belong to the tokenizer.
+constexpr std::string_view kIdleEverywhere[] = {
     "_attn_implementation",
+    "_attn_implementation_autoset",
     "_commit_hash",
     "_name_or_path",
-    "attention_probs_dropout_prob",
     "attn_implementation",
     "auto_map",
     "bad_words_ids",
@@ -45,7 +37,6 @@ constexpr std::string_view kBertIdleKeys[] = {
     "classifier_dropout",
     "cls_token_id",
     "decoder_start_token_id",
-    "directionality",
     "diversity_penalty",
     "do_sample",
     "dtype",
@@ -57,7 +48,6 @@ constexpr std::string_view kBertIdleKeys[] = {
     "forced_bos_token_id",
     "forced_eos_token_id",
     "gradient_checkpointing",
-    "hidden_dropout_prob",
     "id2label",
     "initializer_range",
     "label2id",
@@ -78,11 +68,6 @@ constexpr std::string_view kBertIdleKeys[] = {
     "output_past",
     "output_scores",
     "pad_token_id",
-    "pooler_fc_size",
-    "pooler_num_attention_heads",
-    "pooler_num_fc_layers",
-    "pooler_size_per_head",
-    "pooler_type",
     "prefix",
     "problem_type",
     "remove_invalid_values",
@@ -94,6 +79,7 @@ constexpr std::string_view kBertIdleKeys[] = {
     "task_specific_params",
     "temperature",
     "tf_legacy_loss",
+    "tie_encoder_decoder",
     "tokenizer_class",
     "top_k",
     "top_p",
@@ -106,119 +92,53 @@ constexpr std::string_view kBertIdleKeys[] = {
     "use_cache",
 };
 
-constexpr std::string_view kBertBuffers[] = {"embeddings.position_ids", "embeddings.token_type_ids"};
-constexpr std::string_view kBertUnusedPrefixes[] = {"cls.seq_relationship.", "classifier.", "qa_outputs."};
-
-constexpr NameMap kBertNames = {
-    .prefix = "bert.",
-    .word_embedding = "embeddings.word_embeddings",
-    .position_embedding = "embeddings.position_embeddings",
-    .token_type_embedding = "embeddings.token_type_embeddings",
-    .embedding_norm = "embeddings.LayerNorm",
-    .query = "encoder.layer.{}.attention.self.query",
-    .key = "encoder.layer.{}.attention.self.key",
-    .value = "encoder.layer.{}.attention.self.value",
-    .attention_output = "encoder.layer.{}.attention.output.dense",
-    .attention_norm = "encoder.layer.{}.attention.output.LayerNorm",
-    .mlp_up = "encoder.layer.{}.intermediate.dense",
-    .mlp_down = "encoder.layer.{}.output.dense",
-    .mlp_norm = "encoder.layer.{}.output.LayerNorm",
-    .pooler = "pooler.dense",
-    .head_dense = "cls.predictions.transform.dense",
-    .head_norm = "cls.predictions.transform.LayerNorm",
-    .head_output = "cls.predictions.decoder",
-    .head_bias = "cls.predictions.bias",
-    .buffers = kBertBuffers,
-    .unused_prefixes = kBertUnusedPrefixes,
-};
-
-constexpr SizeKeys kLlamaKeys = {.width = "hidden_size",
-                                 .layers = "num_hidden_layers",
-                                 .query_heads = "num_attention_heads",
-                                 .kv_heads = "num_key_value_heads",
-                                 .head_width = "head_dim",
-                                 .inner_width = "intermediate_size",
-                                 .max_positions = "max_position_embeddings",
-                                 .token_types = "",
-                                 .norm_epsilon = "rms_norm_eps",
-                                 .activation = "hidden_act"};
-
-constexpr Family kFamilies[] = {
-    {.model_type = "bert",
-     .keys = {.width = "hidden_size",
-              .layers = "num_hidden_layers",
-              .query_heads = "num_attention_heads",
-              .kv_heads = "",
-              .head_width = "",
-              .inner_width = "intermediate_size",
-              .max_positions = "max_position_embeddings",
-              .token_types = "type_vocab_size",
-              .norm_epsilon = "layer_norm_eps",
-              .activation = "hidden_act"},
-     .tied_by_default = true,
-     .names = &kBertNames,
-     .architectures = kBertArchitectures,
-     .fixed_keys = kBertFixedKeys,
-     .idle_keys = kBertIdleKeys},
-    {.model_type = "gpt2",
-     .keys = {.width = "n_embd",
-              .layers = "n_layer",
-              .query_heads = "n_head",
-              .kv_heads = "",
-              .head_width = "",
-              .inner_width = "n_inner",
-              .max_positions = "n_positions",
-              .token_types = "",
-              .norm_epsilon = "layer_norm_epsilon",
-              .activation = "activation_function"},
-     .tied_by_default = true},
-    {.model_type = "llama", .keys = kLlamaKeys, .tied_by_default = false},
-    {.model_type = "mistral", .keys = kLlamaKeys, .tied_by_default = false},
-    {.model_type = "qwen3", .keys = kLlamaKeys, .tied_by_default = false},
-};
-
-std::string runnable_types() {
-  std::string types;
-  for (const Family& family : kFamilies) {
-    if (family.names != nullptr) types += (types.empty() ? "" : ", ") + std::string(family.model_type);
+const Family& find(std::string_view Family::*field, std::string_view name, std::string_view file) {
+  std::string known;
+  for (const FamilyList list : kLists) {
+    for (const Family& family : list) {
+      const std::string_view here = family.*field;
+      if (here.empty()) continue;
+      if (here == name) return family;
+      known += (known.empty() ? "" : ", ") + std::string(here);
+    }
   }
-  return types;
+  throw UnsupportedModel(std::string(file) + ": models of type " + format::quote(name) +
+                         " cannot be run (supported: " + known + ")");
 }
 
-[[noreturn]] void refuse(std::string_view model_type, std::string_view file) {
-  throw UnsupportedModel(std::string(file) + ": models of type " + format::quote(model_type) +
-                         " cannot be run (supported: " + runnable_types() + ")");
+void replace_suffix(std::string& name, std::string_view from, std::string_view to) {
+  if (name.ends_with(from)) name.replace(name.size() - from.size(), from.size(), to);
 }
 
-bool replace_suffix(std::string& name, std::string_view from, std::string_view to) {
-  if (!name.ends_with(from)) return false;
-  name.replace(name.size() - from.size(), from.size(), to);
-  return true;
+// Whether a name ends in whole parts: "h.0.attn.bias" in "attn.bias", not in "tn.bias".
+bool ends_with_parts(std::string_view name, std::string_view end) {
+  return name.ends_with(end) && (name.size() == end.size() || name[name.size() - end.size() - 1] == '.');
 }
 
 }  // namespace
 
 const Family& find_family(std::string_view model_type, std::string_view file) {
-  for (const Family& family : kFamilies) {
-    if (family.model_type == model_type) return family;
+  return find(&Family::model_type, model_type, file);
+}
+
+const Family& find_gguf_family(std::string_view architecture, std::string_view file) {
+  return find(&Family::gguf_architecture, architecture, file);
+}
+
+bool is_idle_everywhere(std::string_view key) { return std::ranges::binary_search(kIdleEverywhere, key); }
+
+std::span<const FixedKey> fixed_everywhere() { return kFixedEverywhere; }
+
+std::string canonical_name(const NameMap& names, std::string_view stored) {
+  for (const std::string_view prefix : names.prefixes) {
+    if (!stored.starts_with(prefix)) continue;
+    stored.remove_prefix(prefix.size());
+    break;
   }
-  refuse(model_type, file);
-}
-
-const Family& find_runnable_family(std::string_view model_type, std::string_view file) {
-  const Family& family = find_family(model_type, file);
-  if (family.names == nullptr) refuse(model_type, file);
-  return family;
-}
-
-std::string canonical_name(const Family& family, std::string_view stored) {
-  const NameMap& names = *family.names;
-  if (stored.starts_with(names.prefix)) stored.remove_prefix(names.prefix.size());
-  if (std::ranges::find(names.buffers, stored) != names.buffers.end()) return {};
+  if (std::ranges::any_of(names.buffers, [&](std::string_view end) { return ends_with_parts(stored, end); })) return {};
   std::string name(stored);
-  if (!replace_suffix(name, "LayerNorm.gamma", "LayerNorm.weight")) {
-    replace_suffix(name, "LayerNorm.beta", "LayerNorm.bias");
-  }
+  replace_suffix(name, "LayerNorm.gamma", "LayerNorm.weight");
+  replace_suffix(name, "LayerNorm.beta", "LayerNorm.bias");
   return name;
 }
 

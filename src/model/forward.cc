@@ -1,176 +1,182 @@
 #include "src/model/forward.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "sightline/error.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 
 namespace sightline::model {
-namespace {
 
-void check_ids(std::span<const std::int32_t> ids, std::int64_t limit, const char* what, std::size_t sequence) {
-  const auto outside = [limit](std::int32_t id) { return id < 0 || id >= limit; };
-  const auto found = std::ranges::find_if(ids, outside);
-  if (found == ids.end()) return;
-  throw BadArgument(fmt::format("sequence {}, position {}: {} {} is outside 0..{}", sequence, found - ids.begin(), what,
-                                *found, limit - 1));
-}
-
-void check_sequence(const TransformerConfig& config, const TokenSequence& text, std::size_t sequence) {
-  if (text.ids.empty()) throw BadArgument(fmt::format("sequence {} has no tokens", sequence));
-  if (std::cmp_greater(text.ids.size(), config.max_positions)) {
-    throw BadArgument(fmt::format("sequence {} has {} tokens, the model takes at most {}", sequence, text.ids.size(),
-                                  config.max_positions));
-  }
-  check_ids(text.ids, config.vocabulary, "token id", sequence);
-  if (text.type_ids.empty()) return;
-  if (text.type_ids.size() != text.ids.size()) {
-    throw BadArgument(
-        fmt::format("sequence {} has {} tokens but {} token types", sequence, text.ids.size(), text.type_ids.size()));
-  }
-  check_ids(text.type_ids, std::max<std::int64_t>(config.token_types, 1), "token type", sequence);
-}
-
-// The rows of one sequence in a dense [rows, heads * head width], as attention sees them: [1, heads, length, head
-// width].
-template <class View, class T>
-View heads_of(T* rows, std::int64_t length, std::int64_t heads, std::int64_t head_width) {
-  const std::int64_t stride = heads * head_width;
-  return {rows, DType::f32, {1, heads, length, head_width}, {length * stride, head_width, stride, 1}};
-}
-
-}  // namespace
-
-void check_batch(const TransformerConfig& config, std::span<const TokenSequence> batch) {
-  for (std::size_t s = 0; s < batch.size(); ++s) check_sequence(config, batch[s], s);
-}
-
-ForwardPass::ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<const TokenSequence> batch,
+ForwardPass::ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<PassSequence> sequences,
                          const ForwardOptions& options)
-    : config_(config), weights_(weights), batch_(batch), options_(options) {
+    : weights_(weights), pass_(config, sequences, options), attention_(pass_), feed_forward_(pass_) {
   result_.width = config.width;
   result_.row_begin.push_back(0);
-  for (const TokenSequence& text : batch) {
-    result_.row_begin.push_back(rows() + static_cast<std::int64_t>(text.ids.size()));
+  for (const PassSequence& text : sequences) {
+    result_.row_begin.push_back(result_.row_begin.back() + text.length() - text.unasked);
   }
 }
 
 ForwardResult ForwardPass::run() {
+  const TransformerConfig& config = pass_.config;
   embed();
-  for (std::size_t layer = 0; layer < weights_.layers.size(); ++layer) {
-    if (options_.keep_hidden_states) result_.hidden_states.push_back(hidden_);
-    run_layer(static_cast<int>(layer));
+  keep_hidden();
+  for (int layer = 0; layer < config.layers; ++layer) {
+    run_layer(layer);
+    if (layer + 1 == config.layers && config.final_norm) normalise_hidden(weights_.final_norm);
+    keep_hidden();
   }
-  if (options_.keep_hidden_states) result_.hidden_states.push_back(hidden_);
+  if (result_.row_begin.back() != pass_.rows()) hidden_ = asked(hidden_);
   if (weights_.pooler) pool();
-  if (options_.want_logits) compute_logits();
+  if (pass_.options.logits != LogitRows::none) compute_logits();
   result_.last_hidden_state = std::move(hidden_);
   return std::move(result_);
 }
 
-// Word, token type, position are added in this order, as the reference does.
 void ForwardPass::embed() {
-  hidden_.assign(rows() * config_.width, 0.0f);
-  std::vector<std::int32_t> positions, no_types;
-  for (std::size_t s = 0; s < batch_.size(); ++s) {
-    const TokenSequence& text = batch_[s];
-    float* rows = hidden_.data() + result_.row_begin[s] * config_.width;
-    ops::add_embedding(weights_.word_embedding, text.ids, rows);
-    if (config_.token_types > 0) {
-      no_types.resize(text.ids.size());
-      ops::add_embedding(weights_.token_type_embedding, text.type_ids.empty() ? no_types : text.type_ids, rows);
-    }
-    positions.resize(text.ids.size());
-    for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<std::int32_t>(i);
-    ops::add_embedding(weights_.position_embedding, positions, rows);
+  const TransformerConfig& config = pass_.config;
+  const std::int64_t rows = pass_.rows(), width = config.embedding_width;
+  Rows embedded(rows * width);
+  for (std::size_t s = 0; s < pass_.sequences.size(); ++s) {
+    add_embeddings(s, embedded.data() + pass_.row_begin[s] * width);
   }
-  ops::layer_norm(weights_.embedding_norm, hidden_.data(), rows(), hidden_.data(), options_.threads);
+  if (config.embedding_norm) {
+    ops::normalise(weights_.embedding_norm, embedded.data(), rows, embedded.data(), pass_.options.threads);
+  }
+  if (width == config.width) {
+    hidden_ = std::move(embedded);
+    return;
+  }
+  hidden_.resize(rows * config.width);
+  apply(pass_, weights_.embedding_projection, embedded.data(), rows, hidden_.data());
+}
+
+// Word (scaled), token type, position are added in this order, as the reference does.
+void ForwardPass::add_embeddings(std::size_t sequence, float* rows) const {
+  const TransformerConfig& config = pass_.config;
+  const PassSequence& text = pass_.sequences[sequence];
+  ops::add_embedding(weights_.word_embedding, text.ids, rows);
+  if (config.embedding_scale != 1) {
+    const std::size_t values = text.ids.size() * static_cast<std::size_t>(config.embedding_width);
+    ops::scale({rows, values}, config.embedding_scale, pass_.options.threads);
+  }
+  std::vector<std::int32_t> indexes(text.ids.size(), 0);
+  if (config.token_types > 0) {
+    ops::add_embedding(weights_.token_type_embedding, text.type_ids.empty() ? indexes : text.type_ids, rows);
+  }
+  if (!config.position_embedding) return;
+  std::iota(indexes.begin(), indexes.end(), static_cast<std::int32_t>(config.position_offset + text.begin));
+  ops::add_embedding(weights_.position_embedding, indexes, rows);
 }
 
 void ForwardPass::run_layer(int layer) {
-  const LayerWeights& weights = weights_.layers[layer];
-  queries_ = apply(weights.query, hidden_);
-  keys_ = apply(weights.key, hidden_);
-  values_ = apply(weights.value, hidden_);
-  attend(layer);
-  add_and_normalise(apply(weights.attention_output, context_), weights.attention_norm);
-  feed_forward(weights);
+  const TransformerConfig& config = pass_.config;
+  const LayerWeights& weights = weights_.layer(layer, config);
+  if (config.parallel_residual) return run_parallel(layer, weights);
+  const bool before = config.norm_place != NormPlace::after;
+  float* branch = branch_.of_size(pass_.rows() * config.width);
+  attention_.run(layer, weights.attention, before ? normalised(weights.attention_norm) : hidden_.data(), branch);
+  add_branch(weights.attention_post_norm);
+  if (!before) normalise_hidden(weights.attention_norm);
+  feed_forward_.run(weights, before ? normalised(weights.mlp_norm) : hidden_.data(), branch);
+  add_branch(weights.mlp_post_norm);
+  if (!before) normalise_hidden(weights.mlp_norm);
 }
 
-void ForwardPass::attend(int layer) {
-  context_.resize(queries_.size());
-  for (std::size_t s = 0; s < batch_.size(); ++s) attend_sequence(layer, static_cast<int>(s));
+// hidden += attention(norm(hidden)) + mlp(norm'(hidden)), both of the same hidden rows.
+void ForwardPass::run_parallel(int layer, const LayerWeights& weights) {
+  const std::int64_t values = pass_.rows() * pass_.config.width;
+  float *attended = branch_.of_size(2 * values), *fed = attended + values;
+  attention_.run(layer, weights.attention, normalised(weights.attention_norm), attended);
+  feed_forward_.run(weights, normalised(weights.mlp_norm), fed);
+  const int threads = pass_.options.threads;
+  ops::add({attended, static_cast<std::size_t>(values)}, {fed, static_cast<std::size_t>(values)}, threads);
+  ops::add(hidden_, {attended, static_cast<std::size_t>(values)}, threads);
 }
 
-void ForwardPass::attend_sequence(int layer, int sequence) {
-  const std::int64_t begin = result_.row_begin[sequence], length = result_.row_begin[sequence + 1] - begin;
-  const std::int64_t head_width = config_.head_width;
-  const auto rows_of = [&](Rows& rows, std::int64_t heads) {
-    return heads_of<TensorView>(rows.data() + begin * heads * head_width, length, heads, head_width);
-  };
-  AttentionProblem problem;
-  problem.q = rows_of(queries_, config_.query_heads);
-  problem.k = rows_of(keys_, config_.kv_heads);
-  problem.v = rows_of(values_, config_.kv_heads);
-  problem.causal = config_.causal;
-  const LayerAttention call{AttentionKind::self, layer, sequence, problem};
-  const Observations see = options_.observer != nullptr ? options_.observer->request(call) : Observations{};
-  const auto out = heads_of<MutableTensorView>(context_.data() + begin * config_.query_heads * head_width, length,
-                                               config_.query_heads, head_width);
-  attention(problem, out, see, {.threads = options_.threads, .progress = options_.progress});
-  if (options_.observer != nullptr) options_.observer->done(call);
+// hidden += branch, or norm(branch) where the norms stand around a block.
+void ForwardPass::add_branch(const ops::Norm& post_norm) {
+  float* branch = branch_.of_size(static_cast<std::int64_t>(hidden_.size()));
+  const int threads = pass_.options.threads;
+  if (pass_.config.norm_place == NormPlace::around) {
+    ops::normalise(post_norm, branch, pass_.rows(), branch, threads);
+  }
+  ops::add(hidden_, {branch, hidden_.size()}, threads);
 }
 
-void ForwardPass::feed_forward(const LayerWeights& weights) {
-  Rows inner = apply(weights.mlp_up, hidden_);
-  activate(inner);
-  add_and_normalise(apply(weights.mlp_down, inner), weights.mlp_norm);
+const float* ForwardPass::normalised(const ops::Norm& norm) {
+  float* to = normed_.of_size(static_cast<std::int64_t>(hidden_.size()));
+  ops::normalise(norm, hidden_.data(), pass_.rows(), to, pass_.options.threads);
+  return to;
+}
+
+void ForwardPass::normalise_hidden(const ops::Norm& norm) {
+  ops::normalise(norm, hidden_.data(), pass_.rows(), hidden_.data(), pass_.options.threads);
+}
+
+void ForwardPass::keep_hidden() {
+  if (pass_.options.keep_hidden_states) result_.hidden_states.push_back(asked(hidden_));
+}
+
+// The rows that the caller gave ids for.
+ForwardPass::Rows ForwardPass::asked(const Rows& rows) const {
+  const std::int64_t width = pass_.config.width;
+  if (result_.row_begin.back() == pass_.rows()) return rows;
+  Rows kept;
+  for (std::size_t s = 0; s < pass_.sequences.size(); ++s) {
+    const std::int64_t first = pass_.row_begin[s] + pass_.sequences[s].unasked;
+    kept.insert(kept.end(), rows.begin() + first * width, rows.begin() + pass_.row_begin[s + 1] * width);
+  }
+  return kept;
 }
 
 // The first token of each sequence through a dense layer and tanh.
 void ForwardPass::pool() {
+  const std::int64_t width = pass_.config.width;
   Rows first;
-  for (std::size_t s = 0; s < batch_.size(); ++s) {
-    const float* row = hidden_.data() + result_.row_begin[s] * config_.width;
-    first.insert(first.end(), row, row + config_.width);
+  for (std::size_t s = 0; s < pass_.sequences.size(); ++s) {
+    const auto row = hidden_.begin() + result_.row_begin[s] * width;
+    first.insert(first.end(), row, row + width);
   }
-  result_.pooled = apply(*weights_.pooler, first);
-  ops::tanh(result_.pooled, options_.threads);
+  result_.pooled.resize(first.size());
+  apply(pass_, *weights_.pooler, first.data(), static_cast<std::int64_t>(pass_.sequences.size()),
+        result_.pooled.data());
+  ops::tanh(result_.pooled, pass_.options.threads);
 }
 
 void ForwardPass::compute_logits() {
-  const LanguageHead& head = *weights_.language_head;
-  Rows transformed = apply(head.dense, hidden_);
-  activate(transformed);
-  ops::layer_norm(head.norm, transformed.data(), rows(), transformed.data(), options_.threads);
-  result_.logits = apply(head.output, transformed);
+  const TransformerConfig& config = pass_.config;
+  const LanguageHeadWeights& head = *weights_.language_head;
+  Rows rows = logit_rows();
+  const std::int64_t count = static_cast<std::int64_t>(rows.size()) / config.width;
+  if (config.language_head == LanguageHead::transform) rows = transform(rows);
+  result_.logits.resize(count * config.vocabulary);
+  apply(pass_, head.output, rows.data(), count, result_.logits.data());
+  if (config.logit_softcap > 0) ops::softcap(result_.logits, config.logit_softcap, pass_.options.threads);
 }
 
-ForwardPass::Rows ForwardPass::apply(const ops::Linear& layer, const Rows& input) const {
-  const std::int64_t count = static_cast<std::int64_t>(input.size()) / layer.weight.cols;
-  Rows output(count * layer.weight.rows);
-  ops::linear(layer, input.data(), count, output.data(), options_.threads);
-  return output;
-}
-
-void ForwardPass::activate(Rows& values) const {
-  switch (config_.activation) {
-    case Activation::gelu:
-      return ops::gelu(values, options_.threads);
-    case Activation::gelu_tanh:
-      return ops::gelu_tanh(values, options_.threads);
-    case Activation::relu:
-      return ops::relu(values, options_.threads);
+ForwardPass::Rows ForwardPass::logit_rows() const {
+  if (pass_.options.logits == LogitRows::all) return hidden_;
+  const std::int64_t width = pass_.config.width;
+  Rows last;
+  for (std::size_t s = 0; s < pass_.sequences.size(); ++s) {
+    const auto row = hidden_.begin() + (result_.row_begin[s + 1] - 1) * width;
+    last.insert(last.end(), row, row + width);
   }
+  return last;
 }
 
-void ForwardPass::add_and_normalise(const Rows& branch, const ops::LayerNorm& norm) {
-  ops::add(hidden_, branch, options_.threads);
-  ops::layer_norm(norm, hidden_.data(), rows(), hidden_.data(), options_.threads);
+// Dense, activation and norm of BERT-type heads.
+ForwardPass::Rows ForwardPass::transform(const Rows& rows) const {
+  const LanguageHeadWeights& head = *weights_.language_head;
+  const std::int64_t count = static_cast<std::int64_t>(rows.size()) / pass_.config.width;
+  Rows transformed(count * head.dense.weight.rows);
+  apply(pass_, head.dense, rows.data(), count, transformed.data());
+  activate(pass_.config.head_activation, transformed, pass_.options.threads);
+  ops::normalise(head.norm, transformed.data(), count, transformed.data(), pass_.options.threads);
+  return transformed;
 }
 
 }  // namespace sightline::model

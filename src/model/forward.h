@@ -5,19 +5,18 @@
 #include <span>
 #include <vector>
 
-#include "src/model/transformer.h"
+#include "src/model/feed_forward.h"
+#include "src/model/pass.h"
+#include "src/model/self_attention.h"
 #include "src/model/weights.h"
 
 namespace sightline::model {
 
-/// Throws BadArgument: an empty sequence, one longer than the positions, an id or a type outside its embedding.
-void check_batch(const TransformerConfig& config, std::span<const TokenSequence> batch);
-
-/// One forward pass over a checked batch. The rows of all sequences stand one after the other, so that linear layers
-/// see them as one matrix; attention is called for each sequence.
+/// One forward pass over checked sequences: embeddings, layers with their norms and residual sums, heads.
+/// docs/models.md has the order of operations.
 class ForwardPass {
  public:
-  ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<const TokenSequence> batch,
+  ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<PassSequence> sequences,
               const ForwardOptions& options);
 
   ForwardResult run();
@@ -25,26 +24,27 @@ class ForwardPass {
  private:
   using Rows = std::vector<float>;  // [rows, some width]
 
-  std::int64_t rows() const { return result_.row_begin.back(); }
   void embed();
+  void add_embeddings(std::size_t sequence, float* rows) const;
   void run_layer(int layer);
-  void attend(int layer);
-  void attend_sequence(int layer, int sequence);
-  void feed_forward(const LayerWeights& weights);
+  void run_parallel(int layer, const LayerWeights& weights);
+  void add_branch(const ops::Norm& post_norm);
+  void keep_hidden();
+  Rows asked(const Rows& rows) const;
   void pool();
   void compute_logits();
-  Rows apply(const ops::Linear& layer, const Rows& input) const;
-  void activate(Rows& values) const;
-  void add_and_normalise(const Rows& branch, const ops::LayerNorm& norm);
+  Rows logit_rows() const;
+  Rows transform(const Rows& rows) const;
+  const float* normalised(const ops::Norm& norm);
+  void normalise_hidden(const ops::Norm& norm);
 
-  const TransformerConfig& config_;
   const Weights& weights_;
-  const std::span<const TokenSequence> batch_;
-  const ForwardOptions& options_;
+  const Pass pass_;
+  SelfAttention attention_;
+  FeedForward feed_forward_;
   ForwardResult result_;
-  Rows hidden_;                   // [rows, width]
-  Rows queries_, keys_, values_;  // [rows, heads * head width], of the layer at hand
-  Rows context_;                  // as queries_: what attention gives
+  Rows hidden_;              // [rows, width]
+  Scratch normed_, branch_;  // [rows, width]
 };
 
 }  // namespace sightline::model

@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
 #include "sightline/error.h"
-#include "src/format/file.h"
 #include "src/format/json.h"
+#include "src/model/batch.h"
+#include "src/model/context_cache.h"
 #include "src/model/forward.h"
 #include "src/model/weights.h"
 
 namespace sightline::model {
 namespace {
-
-constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;  // labels of a large classifier included
 
 std::vector<std::string> collect_warnings(const TransformerConfig& config, std::vector<std::string> warnings) {
   if (!config.unknown_keys.empty()) {
@@ -25,6 +25,15 @@ std::vector<std::string> collect_warnings(const TransformerConfig& config, std::
   return warnings;
 }
 
+void check_options(const TransformerConfig& config, const ForwardOptions& options) {
+  if (options.logits != LogitRows::none && config.language_head == LanguageHead::none) {
+    throw BadArgument("the model has no language-model head, so there are no logits");
+  }
+  if (options.precision == Precision::fast && !fast_available()) {
+    throw BadArgument("this machine has no instruction for products of bf16: use exact precision");
+  }
+}
+
 }  // namespace
 
 struct Transformer::Impl {
@@ -33,12 +42,12 @@ struct Transformer::Impl {
   std::vector<std::string> warnings;
 };
 
-Transformer Transformer::load(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / "config.json";
+Transformer Transformer::load(const std::filesystem::path& path, const LoadOptions& options) {
   const auto impl = std::make_shared<Impl>();
-  impl->config = parse_config(format::read_regular_file(path, kMaxConfigBytes), path.string());
-  impl->weights = load_weights(directory, impl->config);
+  impl->config = read_config(path);
+  impl->weights = load_weights(path, impl->config);
   impl->warnings = collect_warnings(impl->config, std::exchange(impl->weights.warnings, {}));
+  if (options.strict && !impl->warnings.empty()) throw BadFile(path.string() + ": " + impl->warnings.front());
   Transformer transformer;
   transformer.impl_ = impl;
   return transformer;
@@ -48,16 +57,59 @@ const TransformerConfig& Transformer::config() const { return impl_->config; }
 std::int64_t Transformer::parameter_count() const { return impl_->weights.parameter_count; }
 std::vector<std::string> Transformer::warnings() const { return impl_->warnings; }
 
-ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const ForwardOptions& options) const {
-  check_batch(impl_->config, batch);
-  if (options.want_logits && !impl_->config.language_head) {
-    throw BadArgument("the model has no language-model head, so there are no logits");
+Context Transformer::make_context(std::int64_t tokens, const ContextOptions& options) const {
+  const TransformerConfig& config = impl_->config;
+  if (!config.causal) throw BadArgument("a context needs a causal model: this one sees its texts from both sides");
+  if (tokens < 1 || tokens > config.max_positions) {
+    throw BadArgument(fmt::format("a context of {} tokens: the model takes 1 to {}", tokens, config.max_positions));
   }
+  auto context = std::make_unique<Context::Impl>();
+  context->model = impl_;
+  context->config = config;
+  context->options = options;
+  context->room = tokens;
   try {
-    return ForwardPass(impl_->config, impl_->weights, batch, options).run();
+    context->tokens.reserve(static_cast<std::size_t>(tokens));
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory(fmt::format("no memory for a context of {} tokens: make it shorter", tokens));
+  }
+  context->cache = context->make_cache();
+  return Context(std::move(context));
+}
+
+ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const ForwardOptions& options) const {
+  check_batch(impl_->config, impl_.get(), batch);
+  check_options(impl_->config, options);
+  try {
+    PreparedBatch prepared(impl_->config, batch);
+    ForwardResult result = ForwardPass(impl_->config, impl_->weights, prepared.sequences(), options).run();
+    prepared.commit();
+    return result;
   } catch (const std::bad_alloc&) {
     throw OutOfMemory("no memory for the activations of the texts: give fewer at a time");
   }
+}
+
+std::vector<TokenSequence> unpadded(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask,
+                                    std::int64_t length) {
+  if (length < 1 || ids.size() != mask.size() || ids.size() % static_cast<std::size_t>(length) != 0) {
+    throw BadArgument(
+        fmt::format("a padded batch of {} ids and {} mask values is no rows of {}", ids.size(), mask.size(), length));
+  }
+  std::vector<TokenSequence> texts;
+  for (std::size_t row = 0; row < ids.size(); row += static_cast<std::size_t>(length)) {
+    const std::span<const std::uint8_t> real = mask.subspan(row, static_cast<std::size_t>(length));
+    const auto set = [](std::uint8_t value) { return value != 0; };
+    const auto first = std::ranges::find_if(real, set);
+    const auto end = std::find_if_not(first, real.end(), set);
+    if (first == real.end()) throw BadArgument(fmt::format("row {} of the mask is all padding", texts.size()));
+    if (std::any_of(end, real.end(), set)) {
+      throw BadArgument(fmt::format("row {} of the mask has padding between real tokens", texts.size()));
+    }
+    texts.push_back(
+        {ids.subspan(row + static_cast<std::size_t>(first - real.begin()), static_cast<std::size_t>(end - first))});
+  }
+  return texts;
 }
 
 }  // namespace sightline::model

@@ -10,6 +10,7 @@
 
 #include "sightline/attention.h"
 #include "src/model/config.h"
+#include "src/model/context.h"
 
 namespace sightline::model {
 
@@ -19,9 +20,11 @@ enum class AttentionKind : std::uint8_t { self, cross };
 /// One call of the attention kernel within a forward pass, as an observer sees it.
 struct LayerAttention {
   AttentionKind kind = AttentionKind::self;
-  int layer = 0;                    // from 0
-  int sequence = 0;                 // index into the batch
-  const AttentionProblem& problem;  // q [1, Hq, Nq, D], k, v: views that live until done() returns
+  int layer = 0;     // from 0
+  int sequence = 0;  // index into the batch
+  // q [1, Hq, Nq, D], k, v: views that live until done() returns; with a context, k and v are pages of its cache, and
+  // the queries are the last Nq positions.
+  const AttentionProblem& problem;
 };
 
 /// What watches a forward pass. Layers come in order, and sequences in order within a layer, from one thread.
@@ -33,43 +36,64 @@ class AttentionObserver {
   virtual void done(const LayerAttention& call) = 0;
 };
 
-/// One text of a batch. Texts are packed, never padded, and do not see one another.
+/// One text of a batch, or with `context` the continuation of one. Texts are packed, never padded, and do not see one
+/// another.
 struct TokenSequence {
   std::span<const std::int32_t> ids;
-  std::span<const std::int32_t> type_ids;  // as long as ids, or empty: all 0
+  std::span<const std::int32_t> type_ids = {};  // as long as ids, or empty: all 0
+  Context* context = nullptr;  // what came before: ids continue it and are added to it (causal models alone)
 };
+
+/// Which rows get logits.
+enum class LogitRows : std::uint8_t { none, last, all };  // last: of every sequence
 
 struct ForwardOptions {
   int threads = 0;
   AttentionObserver* observer = nullptr;
-  Progress* progress = nullptr;     // told of the pieces of each attention call; false ends the pass with Cancelled
-  bool keep_hidden_states = false;  // embedding output and every layer's output
-  bool want_logits = false;         // run the language-model head (BadArgument where the file has none)
+  Progress* progress = nullptr;        // told of the pieces of each attention call; false ends the pass with Cancelled
+  bool keep_hidden_states = false;     // embedding output and every layer's output
+  LogitRows logits = LogitRows::none;  // run the language-model head (BadArgument where the file has none)
+  Precision precision = Precision::exact;  // fast: attention and linear layers on bf16, see docs/fast.md
 };
 
 /// Rows of all sequences one after the other: sequence s owns rows [row_begin[s], row_begin[s + 1]).
 struct ForwardResult {
   std::int64_t width = 0;
   std::vector<std::int64_t> row_begin;
-  std::vector<float> last_hidden_state;           // [rows, width]
+  std::vector<float> last_hidden_state;           // [rows, width], after the final norm if the model has one
   std::vector<float> pooled;                      // [sequences, width]; empty without a pooler
-  std::vector<float> logits;                      // [rows, vocabulary]; empty unless wanted
-  std::vector<std::vector<float>> hidden_states;  // layers + 1 of [rows, width], if kept
+  std::vector<float> logits;                      // [rows or sequences, vocabulary]; empty unless wanted
+  std::vector<std::vector<float>> hidden_states;  // layers + 1 of [rows, width], if kept; the last one is after the
+                                                  // final norm if the model has one
+};
+
+struct LoadOptions {
+  bool strict = false;  // whatever would be a warning is BadFile
 };
 
 /// A transformer with its weights mapped from the files of a Hugging Face directory (config.json and model.safetensors,
-/// or shards with model.safetensors.index.json). Safe for concurrent forward() calls.
+/// or shards with model.safetensors.index.json) or a GGUF file. Safe for concurrent forward() calls with contexts of
+/// their own.
 class Transformer {
  public:
   /// Throws BadFile, UnsupportedModel.
-  static Transformer load(const std::filesystem::path& directory);
+  static Transformer load(const std::filesystem::path& path, const LoadOptions& options = {});
 
   const TransformerConfig& config() const;
   std::int64_t parameter_count() const;
   std::vector<std::string> warnings() const;  // left-over tensors and the like, one line each
 
-  /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions),
-  /// Cancelled.
+  /// A text of no tokens yet, with room for `tokens` of them (at most config().max_positions) in every layer. `keys`,
+  /// `values`: types of the cache. Throws BadArgument for models that are not causal, OutOfMemory.
+  Context make_context(std::int64_t tokens, const ContextOptions& options = {}) const;
+
+  /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions or
+  /// its context's room), Cancelled. After an error contexts are what they were before the call.
+  ///
+  /// The bits of a row depend on its sequence alone: not on the batch, on threads, on the SIMD target, or on how the
+  /// sequence was cut into calls. Where the rope's frequencies change with the length (longrope at the crossing,
+  /// dynamic at every token beyond it) the context's tokens are computed again from the beginning; observers then see
+  /// all rows, the result holds those of `ids`.
   ForwardResult forward(std::span<const TokenSequence> batch, const ForwardOptions& options = {}) const;
 
  private:
@@ -77,6 +101,11 @@ class Transformer {
   Transformer() = default;
   std::shared_ptr<const Impl> impl_;
 };
+
+/// The real tokens of a padded batch, as other software has them: ids and mask [sequences, length], 1 where a token is
+/// real. Padding may be on the left or the right. Throws BadArgument for a mask with holes or without a real token.
+std::vector<TokenSequence> unpadded(std::span<const std::int32_t> ids, std::span<const std::uint8_t> mask,
+                                    std::int64_t length);
 
 }  // namespace sightline::model
 

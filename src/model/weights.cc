@@ -3,165 +3,227 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <span>
+#include <cstring>
 
 #include "sightline/error.h"
 #include "src/format/json.h"
+#include "src/model/config_parts.h"
 #include "src/model/family.h"
+#include "src/model/tensor_loader.h"
 
 namespace sightline::model {
 namespace {
 
-using Shape = std::vector<std::int64_t>;
+std::string weight_name(std::string_view name) { return std::string(name) + ".weight"; }
 
-constexpr std::size_t kNamesShown = 8;  // of missing or left-over tensors in a message
+// What loading takes along: where tensors are looked up, what the names are, and what they go into.
+struct Loading {
+  TensorLoader loader;
+  const NameMap& names;
+  TransformerConfig& config;
+  Weights& weights;
+};
 
-std::string list_names(const std::vector<std::string>& names) {
-  std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
-    list += (i == 0 ? "" : ", ") + format::quote(names[i]);
-  }
-  if (names.size() > kNamesShown) list += fmt::format(" and {} more", names.size() - kNamesShown);
-  return list;
-}
-
-// Not fmt::join, in which GCC 12 warns of an overflow that cannot be.
-std::string shape_text(const Shape& shape) {
-  std::string text;
-  for (const std::int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "[" + text + "]";
-}
-
-bool starts_with_any(std::string_view name, std::span<const std::string_view> prefixes) {
-  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
-// Looks tensors up by canonical name and collects what is missing, so that one message can name all of it.
-class Loader {
+// One layer, by the names of its group.
+class LayerLoading {
  public:
-  Loader(Weights& weights, const Family& family) : weights_(weights), family_(family) {
-    for (const std::string& stored : weights.checkpoint.names()) {
-      const std::string canonical = canonical_name(family, stored);
-      if (canonical.empty()) continue;
-      const auto [place, added] = stored_names_.emplace(canonical, stored);
-      if (!added) {
-        throw BadFile(fmt::format("{}: tensors {} and {} are the same parameter", weights.checkpoint.name(),
-                                  format::quote(place->second), format::quote(stored)));
-      }
+  LayerLoading(Loading& loading, std::int64_t group)
+      : loader_(loading.loader), names_(loading.names), config_(loading.config), group_(group) {}
+
+  LayerWeights load() {
+    LayerWeights layer;
+    layer.attention_norm = norm(names_.attention_norm, config_.width);
+    layer.attention_post_norm = norm(names_.attention_post_norm, config_.width);
+    layer.attention = attention();
+    layer.mlp_norm = norm(names_.mlp_norm, config_.width);
+    layer.mlp_post_norm = norm(names_.mlp_post_norm, config_.width);
+    if (config_.mlp == MlpKind::experts) {
+      layer.router = loader_.linear(name(names_.router), config_.experts.count, config_.width, config_.biases.mlp);
+      layer.experts = experts();
+    } else {
+      layer.mlp = mlp();
     }
-  }
-
-  bool has(const std::string& name) const { return stored_names_.contains(name); }
-
-  ops::WeightMatrix matrix(const std::string& name, std::int64_t rows, std::int64_t cols) {
-    const format::Tensor* tensor = find(name, {rows, cols});
-    if (tensor == nullptr) return {};
-    return {tensor->bytes.data(), tensor->dtype, rows, cols};
-  }
-
-  const float* vector(const std::string& name, std::int64_t size) {
-    const format::Tensor* tensor = find(name, {size});
-    if (tensor == nullptr) return nullptr;
-    return weights_.vectors.emplace_back(format::to_f32(*tensor)).data();
-  }
-
-  ops::Linear linear(const std::string& name, std::int64_t out, std::int64_t in) {
-    return {matrix(name + ".weight", out, in), vector(name + ".bias", out)};
-  }
-
-  ops::LayerNorm norm(const std::string& name, const TransformerConfig& config) {
-    return {vector(name + ".weight", config.width), vector(name + ".bias", config.width), config.width,
-            config.norm_epsilon};
-  }
-
-  // Counts a tensor as used if it is there: a copy of another.
-  void pass_over(const std::string& name) {
-    if (const auto stored = stored_names_.find(name); stored != stored_names_.end())
-      weights_.checkpoint.find(stored->second);
-  }
-
-  void throw_if_missing() const {
-    if (missing_.empty()) return;
-    throw BadFile(fmt::format("{}: {} missing: {}", weights_.checkpoint.name(),
-                              missing_.size() == 1 ? "a tensor is" : fmt::format("{} tensors are", missing_.size()),
-                              list_names(missing_)));
-  }
-
-  void warn_about_unused() {
-    std::vector<std::string> left;
-    for (const std::string& stored : weights_.checkpoint.unused()) {
-      const std::string name = canonical_name(family_, stored);
-      if (!name.empty() && !starts_with_any(name, family_.names->unused_prefixes)) left.push_back(stored);
-    }
-    if (left.empty()) return;
-    weights_.warnings.push_back(fmt::format("{} tensor{} of the file not used: {}", left.size(),
-                                            left.size() == 1 ? " is" : "s are", list_names(left)));
+    return layer;
   }
 
  private:
-  const format::Tensor* find(const std::string& name, const Shape& shape) {
-    const auto stored = stored_names_.find(name);
-    if (stored == stored_names_.end()) {
-      missing_.push_back(name);
-      return nullptr;
-    }
-    const format::Tensor& tensor = weights_.checkpoint.at(stored->second);
-    check(stored->second, tensor, shape);
-    weights_.parameter_count += tensor.element_count();
-    return &tensor;
+  std::string name(std::string_view pattern) const { return fmt::format(fmt::runtime(pattern), group_); }
+
+  ops::Norm norm(std::string_view pattern, std::int64_t width) {
+    return pattern.empty() ? ops::Norm{} : loader_.norm(name(pattern), width);
   }
 
-  void check(const std::string& stored, const format::Tensor& tensor, const Shape& shape) const {
-    const auto where = [&] { return fmt::format("{}: tensor {}", weights_.checkpoint.name(), format::quote(stored)); };
-    if (tensor.shape != shape) {
-      throw BadFile(fmt::format("{} has shape {}, config.json asks for {}", where(), shape_text(tensor.shape),
-                                shape_text(shape)));
-    }
-    if (tensor.dtype != DType::f32 && tensor.dtype != DType::f16 && tensor.dtype != DType::bf16) {
-      throw UnsupportedModel(fmt::format("{} has elements of type {} (F32, F16 and BF16 are supported)", where(),
-                                         dtype_name(tensor.dtype)));
-    }
+  ops::Linear linear(std::string_view pattern, std::int64_t out, std::int64_t in, Biases biases) {
+    return loader_.linear(name(pattern), out, in, biases, names_.transposed);
   }
 
-  Weights& weights_;
-  const Family& family_;
-  std::map<std::string, std::string> stored_names_;  // by canonical name
-  std::vector<std::string> missing_;
+  AttentionWeights attention() {
+    const std::int64_t width = config_.width, queries = config_.query_heads * config_.head_width,
+                       keys = config_.kv_heads * config_.head_width;
+    const Biases biases = config_.biases.attention_input;
+    AttentionWeights weights;
+    weights.layout = names_.heads;
+    if (weights.layout == HeadLayout::separate) {
+      weights.query = linear(names_.query, queries, width, biases);
+      weights.key = linear(names_.key, keys, width, biases);
+      weights.value = linear(names_.value, keys, width, biases);
+    } else {
+      weights.fused = linear(names_.fused_heads, queries + 2 * keys, width, biases);
+    }
+    if (config_.query_key_norm) {
+      weights.query_norm = norm(names_.query_norm, config_.head_width);
+      weights.key_norm = norm(names_.key_norm, config_.head_width);
+    }
+    if (config_.sinks) weights.sinks = loader_.vector(name(names_.sinks), config_.query_heads);
+    weights.output = linear(names_.attention_output, width, queries, config_.biases.attention_output);
+    return weights;
+  }
+
+  MlpWeights mlp() {
+    const std::int64_t width = config_.width, inner = config_.inner_width;
+    const Biases biases = config_.biases.mlp;
+    MlpWeights weights;
+    weights.layout = names_.gates;
+    if (weights.layout == GateLayout::separate) {
+      if (config_.mlp == MlpKind::gated) weights.gate = linear(names_.gate, inner, width, biases);
+      weights.up = linear(names_.up, inner, width, biases);
+    } else {
+      weights.fused = linear(names_.fused_gates, 2 * inner, width, biases);
+    }
+    weights.down = linear(names_.down, width, inner, biases);
+    return weights;
+  }
+
+  std::vector<ops::Linear> stacked(std::string_view pattern, std::int64_t out, std::int64_t in) {
+    const std::string base = name(pattern), bias = base + std::string(names_.expert_bias);
+    const auto matrices =
+        loader_.stacked_matrices(base + std::string(names_.expert_weight), out, in, names_.transposed_experts);
+    const bool biased = config_.biases.mlp == Biases::all || (config_.biases.mlp == Biases::as_stored && loader_.has(bias));
+    const auto biases =
+        biased ? loader_.stacked_vectors(bias, out) : std::vector<const float*>(matrices.size(), nullptr);
+    std::vector<ops::Linear> layers;
+    for (std::size_t expert = 0; expert < matrices.size(); ++expert) {
+      layers.push_back({matrices[expert], biases[expert]});
+    }
+    return layers;
+  }
+
+  std::vector<MlpWeights> experts() {
+    const std::int64_t width = config_.width, inner = config_.inner_width;
+    const bool separate = names_.gates == GateLayout::separate;
+    std::vector<ops::Linear> gate, up, fused;
+    if (separate) {
+      gate = stacked(names_.gate, inner, width);
+      up = stacked(names_.up, inner, width);
+    } else {
+      fused = stacked(names_.fused_gates, 2 * inner, width);
+    }
+    const std::vector<ops::Linear> down = stacked(names_.down, width, inner);
+    std::vector<MlpWeights> experts(down.size());
+    for (std::size_t expert = 0; expert < experts.size(); ++expert) {
+      experts[expert].layout = names_.gates;
+      if (separate) {
+        experts[expert].gate = gate[expert];
+        experts[expert].up = up[expert];
+      } else {
+        experts[expert].fused = fused[expert];
+      }
+      experts[expert].down = down[expert];
+    }
+    return experts;
+  }
+
+  TensorLoader& loader_;
+  const NameMap& names_;
+  const TransformerConfig& config_;
+  std::int64_t group_;
 };
 
-LayerWeights load_layer(Loader& loader, const NameMap& names, const TransformerConfig& config, std::int64_t layer) {
-  const auto name = [layer](std::string_view pattern) { return fmt::format(fmt::runtime(pattern), layer); };
-  const std::int64_t width = config.width, queries = config.query_heads * config.head_width,
-                     keys = config.kv_heads * config.head_width;
-  LayerWeights weights;
-  weights.query = loader.linear(name(names.query), queries, width);
-  weights.key = loader.linear(name(names.key), keys, width);
-  weights.value = loader.linear(name(names.value), keys, width);
-  weights.attention_output = loader.linear(name(names.attention_output), width, queries);
-  weights.attention_norm = loader.norm(name(names.attention_norm), config);
-  weights.mlp_up = loader.linear(name(names.mlp_up), config.inner_width, width);
-  weights.mlp_down = loader.linear(name(names.mlp_down), width, config.inner_width);
-  weights.mlp_norm = loader.norm(name(names.mlp_norm), config);
-  return weights;
+void load_embeddings(Loading& loading) {
+  TensorLoader& loader = loading.loader;
+  const NameMap& names = loading.names;
+  TransformerConfig& config = loading.config;
+  Weights& weights = loading.weights;
+  const std::int64_t width = config.embedding_width;
+  const std::string words = weight_name(names.word_embedding);
+  if (config.vocabulary == 0 && loader.has(words) && loader.shape(words).size() == 2) {
+    config.vocabulary = loader.shape(words)[0];
+  }
+  weights.word_embedding = loader.matrix(words, config.vocabulary, width);
+  if (config.position_embedding) {
+    weights.position_embedding =
+        loader.matrix(weight_name(names.position_embedding), config.position_offset + config.max_positions, width);
+  }
+  if (config.token_types > 0) {
+    weights.token_type_embedding = loader.matrix(weight_name(names.token_type_embedding), config.token_types, width);
+  }
+  if (config.embedding_norm) weights.embedding_norm = loader.norm(std::string(names.embedding_norm), width);
+  if (!names.embedding_projection.empty()) {
+    weights.embedding_projection =
+        loader.linear(std::string(names.embedding_projection), config.width, width, Biases::all);
+  }
 }
 
-std::string weight_name(std::string_view name) { return std::string(name) + ".weight"; }
+// Factors of the rope that GGUF files keep as tensors; null where there are none.
+std::optional<std::vector<float>> load_rope_factors(Loading& loading, std::string_view name) {
+  const format::Tensor* tensor = loading.weights.checkpoint.find(name);
+  if (tensor == nullptr) return std::nullopt;
+  const std::string where = loading.weights.checkpoint.name() + ": tensor " + format::quote(name);
+  std::vector<float> factors = format::to_f32(*tensor, where);
+  const std::int64_t pairs = loading.config.ropes.front().width / 2;
+  if (std::ssize(factors) != pairs) {
+    throw BadFile(fmt::format("{} has {} factors, positions turn {} pairs of elements", where, factors.size(), pairs));
+  }
+  for (const float factor : factors) check_positive(factor, where);
+  return factors;
+}
+
+// rope_freqs divides the frequencies at any length; rope_factors_short does up to the original length,
+// rope_factors_long beyond.
+void load_rope_tensors(Loading& loading) {
+  auto divisors = load_rope_factors(loading, "rope_freqs.weight");
+  const auto short_factors = load_rope_factors(loading, "rope_factors_short.weight");
+  const auto long_factors = load_rope_factors(loading, "rope_factors_long.weight");
+  if (!divisors && !short_factors && !long_factors) return;
+  Rope& rope = loading.config.ropes.front();
+  if (rope.scaling != RopeScaling::none && !(divisors && rope.scaling == RopeScaling::linear)) {
+    throw UnsupportedModel(loading.weights.checkpoint.name() +
+                           ": factors of rotary positions beside a rope.scaling.type are not supported");
+  }
+  if (divisors) {
+    for (float& divisor : *divisors) divisor *= static_cast<float>(rope.factor);
+    rope.factor = 1;
+    rope.scaling = RopeScaling::divisors;
+    rope.divisors = std::move(*divisors);
+    return;
+  }
+  if (!short_factors || !long_factors) {
+    throw BadFile(loading.weights.checkpoint.name() +
+                  ": rope_factors_short.weight and rope_factors_long.weight must both be there");
+  }
+  rope.scaling = RopeScaling::longrope;
+  rope.short_factors.assign(short_factors->begin(), short_factors->end());
+  rope.long_factors.assign(long_factors->begin(), long_factors->end());
+  rope.attention_factor = rope.attention_factor.value_or(1);
+}
 
 bool same_values(const ops::WeightMatrix& a, const ops::WeightMatrix& b) {
-  return a.dtype == b.dtype && std::equal(a.data, a.data + a.rows * a.row_bytes(), b.data);
+  return a.dtype == b.dtype && std::memcmp(a.data, b.data, static_cast<std::size_t>(a.rows * a.row_bytes())) == 0;
 }
 
 // The output matrix: the word embedding, or the file's own.
-ops::WeightMatrix load_output_matrix(Loader& loader, const NameMap& names, const TransformerConfig& config,
-                                     Weights& weights) {
-  const std::string name = weight_name(names.head_output);
+ops::WeightMatrix load_output_matrix(Loading& loading) {
+  TransformerConfig& config = loading.config;
+  Weights& weights = loading.weights;
+  const std::string name = weight_name(loading.names.head_output);
+  const bool is_stored = loading.loader.has(name);
+  if (weights.checkpoint.metadata() != nullptr) config.tied_embeddings = !is_stored;  // GGUF has no key for it
   ops::WeightMatrix own;
   StoredOutput stored = StoredOutput::absent;
-  if (loader.has(name)) {
+  if (is_stored) {
     const std::int64_t counted = weights.parameter_count;
-    own = loader.matrix(name, config.vocabulary, config.width);
-    const bool comparable = config.tied_embeddings && weights.word_embedding.data != nullptr;
+    own = loading.loader.matrix(name, config.vocabulary, config.embedding_width);
+    const bool comparable = config.tied_embeddings && own.data != nullptr && weights.word_embedding.data != nullptr;
     stored = comparable && same_values(own, weights.word_embedding) ? StoredOutput::equal : StoredOutput::different;
     if (config.tied_embeddings) weights.parameter_count = counted;
   }
@@ -174,50 +236,63 @@ ops::WeightMatrix load_output_matrix(Loader& loader, const NameMap& names, const
   return weights.word_embedding;
 }
 
-LanguageHead load_language_head(Loader& loader, const NameMap& names, const TransformerConfig& config,
-                                Weights& weights) {
-  LanguageHead head;
-  head.dense = loader.linear(std::string(names.head_dense), config.width, config.width);
-  head.norm = loader.norm(std::string(names.head_norm), config);
-  head.output.weight = load_output_matrix(loader, names, config, weights);
-  // Newer files store the bias a second time beside the output matrix, or only there.
-  const std::string beside = std::string(names.head_output) + ".bias", own(names.head_bias);
-  head.output.bias = loader.vector(loader.has(own) || !loader.has(beside) ? own : beside, config.vocabulary);
+// Newer files of BERT's kind store the bias a second time beside the output matrix, or only there.
+const float* load_output_bias(Loading& loading) {
+  const std::string beside = std::string(loading.names.head_output) + ".bias", own(loading.names.head_bias);
+  TensorLoader& loader = loading.loader;
+  const float* bias = loader.vector(loader.has(own) || !loader.has(beside) ? own : beside, loading.config.vocabulary);
   loader.pass_over(beside);
-  return head;
+  return bias;
 }
 
-void load_embeddings(Loader& loader, const NameMap& names, const TransformerConfig& config, Weights& weights) {
-  const auto matrix = [&](std::string_view name, std::int64_t rows) {
-    return loader.matrix(weight_name(name), rows, config.width);
-  };
-  weights.word_embedding = matrix(names.word_embedding, config.vocabulary);
-  weights.position_embedding = matrix(names.position_embedding, config.max_positions);
-  if (config.token_types > 0) weights.token_type_embedding = matrix(names.token_type_embedding, config.token_types);
-  weights.embedding_norm = loader.norm(std::string(names.embedding_norm), config);
+void load_language_head(Loading& loading) {
+  const NameMap& names = loading.names;
+  TransformerConfig& config = loading.config;
+  const bool transform = !names.head_dense.empty();
+  if (loading.loader.has(weight_name(transform ? names.head_dense : names.head_output))) {
+    config.language_head = transform ? LanguageHead::transform : LanguageHead::output;
+  }
+  if (config.language_head == LanguageHead::none) return;
+  LanguageHeadWeights& head = loading.weights.language_head.emplace();
+  if (transform) {
+    head.dense =
+        loading.loader.linear(std::string(names.head_dense), config.embedding_width, config.width, Biases::all);
+    head.norm = loading.loader.norm(std::string(names.head_norm), config.embedding_width);
+  }
+  head.output.weight = load_output_matrix(loading);
+  if (transform) head.output.bias = load_output_bias(loading);
+}
+
+void load_pooler(Loading& loading) {
+  const bool expected = loading.config.pooler;
+  const std::string_view name = loading.names.pooler;
+  loading.config.pooler = !name.empty() && loading.loader.has(weight_name(name));
+  if (loading.config.pooler) {
+    loading.weights.pooler =
+        loading.loader.linear(std::string(name), loading.config.width, loading.config.width, Biases::all);
+  } else if (expected) {
+    loading.weights.warnings.push_back("the file holds no pooler: there will be no pooled output");
+  }
 }
 
 }  // namespace
 
-Weights load_weights(const std::filesystem::path& directory, TransformerConfig& config) {
-  const Family& family = find_runnable_family(config.family, directory.string());
-  const NameMap& names = *family.names;
+Weights load_weights(const std::filesystem::path& path, TransformerConfig& config) {
+  const Family& family = find_family(config.family, path.string());
   Weights weights;
-  weights.checkpoint = format::Checkpoint::open(directory);
-  Loader loader(weights, family);
-  load_embeddings(loader, names, config, weights);
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    weights.layers.push_back(load_layer(loader, names, config, layer));
+  weights.checkpoint = format::Checkpoint::open(path);
+  const NameMap& names = weights.checkpoint.metadata() != nullptr ? *family.gguf_names : *family.names;
+  Loading loading{TensorLoader(weights, names, config), names, config, weights};
+  if (weights.checkpoint.metadata() != nullptr && !config.ropes.empty()) load_rope_tensors(loading);
+  load_embeddings(loading);
+  for (std::int64_t group = 0; group < config.layer_groups; ++group) {
+    weights.groups.push_back(LayerLoading(loading, group).load());
   }
-  const bool expects_pooler = config.pooler;
-  config.pooler = loader.has(weight_name(names.pooler));
-  if (config.pooler) weights.pooler = loader.linear(std::string(names.pooler), config.width, config.width);
-  config.language_head = config.language_head || loader.has(weight_name(names.head_dense));
-  if (config.language_head) weights.language_head = load_language_head(loader, names, config, weights);
-  loader.throw_if_missing();
-  loader.warn_about_unused();
-  if (expects_pooler && !config.pooler)
-    weights.warnings.push_back("the file holds no pooler: there will be no pooled output");
+  if (config.final_norm) weights.final_norm = loading.loader.norm(std::string(names.final_norm), config.width);
+  load_pooler(loading);
+  load_language_head(loading);
+  loading.loader.throw_if_incomplete();
+  loading.loader.warn_about_unused();
   return weights;
 }
 

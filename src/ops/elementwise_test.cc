@@ -32,8 +32,12 @@ constexpr Function kFunctions[] = {
     {"gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }},
     {"gelu_tanh", gelu_tanh,
      [](double x) { return x / (1 + std::exp(-std::sqrt(8 / M_PI) * (x + 0.044715 * x * x * x))); }},
+    {"silu", silu, [](double x) { return x / (1 + std::exp(-x)); }},
     {"relu", relu, [](double x) { return x < 0 ? 0 : x; }},
     {"tanh", tanh, [](double x) { return std::tanh(x); }},
+    {"softcap", [](std::span<float> x, int threads) { softcap(x, 1.5f, threads); },
+     [](double x) { return 1.5 * std::tanh(x / 1.5); }},
+    {"scale", [](std::span<float> x, int threads) { scale(x, 25.25f, threads); }, [](double x) { return 25.25 * x; }},
 };
 
 // More than two blocks, and not a multiple of a vector.

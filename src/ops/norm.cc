@@ -1,5 +1,6 @@
 #include "src/ops/norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/cpu/dispatch.h"
@@ -36,28 +37,42 @@ HWY_INLINE float sum_row(const float* HWY_RESTRICT x, std::int64_t width, Accumu
   return fold_one(chains);
 }
 
-HWY_INLINE F normalised(F x, F mean, F rstd, F scale, F shift) {
-  return fma(hn::Mul(hn::Sub(x, mean), rstd), scale, shift);
+// What a row is normalised by: (x - mean) * rstd.
+struct RowScale {
+  float mean, rstd;
+};
+
+HWY_INLINE float mean_square(const float* HWY_RESTRICT x, std::int64_t width, float mean) {
+  const auto accumulate = [mean](F sum, F value) SIGHTLINE_LAMBDA {
+    const F distance = hn::Sub(value, splat(mean));
+    return fma(distance, distance, sum);
+  };
+  return sum_row(x, width, accumulate) / static_cast<float>(width);
 }
 
-void layer_norm_row(const ops::LayerNorm& norm, const float* x, float* y) {
-  const std::int64_t width = norm.width;
-  const float count = static_cast<float>(width);
-  const float mean = sum_row(x, width, [](F sum, F value) SIGHTLINE_LAMBDA { return hn::Add(sum, value); }) / count;
-  const float variance = sum_row(x, width,
-                                 [mean](F sum, F value) SIGHTLINE_LAMBDA {
-                                   const F distance = hn::Sub(value, splat(mean));
-                                   return fma(distance, distance, sum);
-                                 }) /
-                         count;
-  const float rstd = 1.0f / std::sqrt(variance + norm.epsilon);
+// An RMSNorm subtracts a mean of 0, which changes no bit.
+HWY_INLINE RowScale row_scale(const ops::Norm& norm, const float* HWY_RESTRICT x) {
+  const auto add = [](F sum, F value) SIGHTLINE_LAMBDA { return hn::Add(sum, value); };
+  const float mean = norm.centred ? sum_row(x, norm.width, add) / static_cast<float>(norm.width) : 0.0f;
+  return {mean, 1.0f / std::sqrt(mean_square(x, norm.width, mean) + norm.epsilon)};
+}
+
+HWY_INLINE F normalised(F x, const RowScale& row, F scale, F shift) {
+  return fma(hn::Mul(hn::Sub(x, splat(row.mean)), splat(row.rstd)), scale, shift);
+}
+
+// y may be x.
+void normalise_row(const ops::Norm& norm, const float* x, float* y) {
+  const RowScale row = row_scale(norm, x);
+  const bool shifted = norm.shift != nullptr;
   std::int64_t i = 0;
-  const F means = splat(mean), rstds = splat(rstd);
-  for (; i + static_cast<std::int64_t>(kLanes) <= width; i += kLanes) {
-    store(normalised(load(x + i), means, rstds, load(norm.scale + i), load(norm.shift + i)), y + i);
+  for (; i + static_cast<std::int64_t>(kLanes) <= norm.width; i += kLanes) {
+    const F shift = shifted ? load(norm.shift + i) : hn::Zero(kF32);
+    store(normalised(load(x + i), row, load(norm.scale + i), shift), y + i);
   }
-  for (; i < width; ++i) {
-    y[i] = hn::GetLane(normalised(splat(x[i]), means, rstds, splat(norm.scale[i]), splat(norm.shift[i])));
+  for (; i < norm.width; ++i) {
+    const F shift = splat(shifted ? norm.shift[i] : 0.0f);
+    y[i] = hn::GetLane(normalised(splat(x[i]), row, splat(norm.scale[i]), shift));
   }
 }
 
@@ -68,18 +83,38 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace sightline {
-HWY_EXPORT(layer_norm_row);
+HWY_EXPORT(normalise_row);
 
-void ops::layer_norm(const LayerNorm& norm, const float* x, std::int64_t rows, float* y, int threads) {
-  cpu::ensure_target();
-  const auto normalise = SIGHTLINE_DISPATCH(layer_norm_row);
-  constexpr std::int64_t kRows = 32;  // of a task: enough work for a hand-over to cost nothing
-  cpu::parallel_for((rows + kRows - 1) / kRows, threads, [&](std::int64_t task) {
-    for (std::int64_t r = task * kRows; r < std::min((task + 1) * kRows, rows); ++r) {
-      normalise(norm, x + r * norm.width, y + r * norm.width);
-    }
+namespace ops {
+namespace {
+
+// Values of a task: some 10 us of work, so that a hand-over costs nothing.
+constexpr std::int64_t kTaskValues = 16384;
+
+template <class Body>
+void for_each_row(std::int64_t rows, std::int64_t row_values, int threads, const Body& body) {
+  const std::int64_t of_task = std::max<std::int64_t>(kTaskValues / std::max<std::int64_t>(row_values, 1), 1);
+  cpu::parallel_for((rows + of_task - 1) / of_task, threads, [&](std::int64_t task) {
+    for (std::int64_t r = task * of_task; r < std::min((task + 1) * of_task, rows); ++r) body(r);
   });
 }
 
+}  // namespace
+
+void normalise(const Norm& norm, const float* x, std::int64_t rows, float* y, int threads) {
+  cpu::ensure_target();
+  const auto row = SIGHTLINE_DISPATCH(normalise_row);
+  for_each_row(rows, norm.width, threads, [&](std::int64_t r) { row(norm, x + r * norm.width, y + r * norm.width); });
+}
+
+void normalise_heads(const Norm& norm, const HeadRows& heads, int threads) {
+  cpu::ensure_target();
+  const auto row = SIGHTLINE_DISPATCH(normalise_row);
+  for_each_row(heads.rows, heads.heads * norm.width, threads, [&](std::int64_t r) {
+    for (std::int64_t h = 0; h < heads.heads; ++h) row(norm, heads.at(r, h), heads.at(r, h));
+  });
+}
+
+}  // namespace ops
 }  // namespace sightline
 #endif  // HWY_ONCE

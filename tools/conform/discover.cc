@@ -1,4 +1,4 @@
-// What is in a folder is told by its files: an index.json by its keys, reports.jsonl by its name.
+// What is in a folder is told by its files: an index by its keys, reports.jsonl by its name.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -25,8 +25,12 @@ struct Kind {
   const char* key;
   void (*run)(Context&, const fs::path&, const std::string&);
 };
-constexpr Kind kKinds[] = {
-    {"grid", run_attention}, {"models", run_models}, {"tokenizers", run_tokenizers}, {"weights_sha256", run_minilm}};
+constexpr Kind kKinds[] = {{"grid", run_attention},        {"models", run_models},        {"files", run_gguf},
+                           {"tokenizers", run_tokenizers}, {"batches", run_left_padding}, {"positions", run_long_text},
+                           {"weights_sha256", run_minilm}};
+
+// Where a folder's index is in two files, the second continues the first.
+bool is_index(const fs::path& name) { return name == "index.json" || name == "index_more.json"; }
 
 void run_index(Context& context, const fs::path& index) {
   const std::string prefix = folder_name(index);
@@ -38,7 +42,7 @@ void run_index(Context& context, const fs::path& index) {
 }
 
 void run_file(Context& context, const fs::path& file) {
-  if (file.filename() == "index.json") run_index(context, file);
+  if (is_index(file.filename())) run_index(context, file);
   if (file.filename() == "reports.jsonl") run_reports(context, file, folder_name(file));
 }
 
@@ -46,7 +50,7 @@ std::set<fs::path> files_below(const fs::path& directory) {
   std::set<fs::path> files;  // sorted, so that runs are alike everywhere
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
     const fs::path name = entry.path().filename();
-    if (name == "index.json" || name == "reports.jsonl") files.insert(entry.path());
+    if (is_index(name) || name == "reports.jsonl") files.insert(entry.path());
   }
   return files;
 }

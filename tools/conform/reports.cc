@@ -22,13 +22,6 @@ struct Later {
 };
 constexpr Later kLater[] = {
     {"attention_rotating_cache", "key/value caches are not supported yet"},
-    {"config_window", "models with sliding windows are not supported yet"},
-    {"tokenize_matrix", "Unigram tokenizers are not supported yet"},
-    {"gguf_accept", "GGUF files are not supported yet"},
-    {"gguf_reject", "GGUF files are not supported yet"},
-    {"tiny_model", "text generation is not supported yet"},
-    {"tiny_model_batch", "text generation is not supported yet"},
-    {"rope", "rotary positions are not supported yet"},
     {"eos", "text generation is not supported yet"},
     {"stream_decode", "text generation is not supported yet"},
     {"html_escape", "the page is not there yet"},
@@ -41,7 +34,7 @@ constexpr Later kLater[] = {
 std::vector<ReportKind> ways_to_run(const std::string& name) {
   std::vector<ReportKind> ways;
   for (const auto kinds : {attention_kinds(), position_kinds(), backward_kinds(), cache_kinds(), state_kinds(),
-                           tokenizer_kinds(), format_kinds(), model_kinds()}) {
+                           tokenizer_kinds(), format_kinds(), model_kinds(), tiny_model_kinds()}) {
     std::copy_if(kinds.begin(), kinds.end(), std::back_inserter(ways),
                  [&](const ReportKind& kind) { return kind.kind == name; });
   }

@@ -37,6 +37,7 @@ std::span<const ReportKind> state_kinds();
 std::span<const ReportKind> tokenizer_kinds();
 std::span<const ReportKind> format_kinds();
 std::span<const ReportKind> model_kinds();
+std::span<const ReportKind> tiny_model_kinds();
 
 }  // namespace sightline::conform
 

@@ -1,6 +1,7 @@
 // Cases of files: safetensors, checkpoints in shards, half-precision numbers.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -15,9 +16,13 @@ namespace sightline::conform {
 namespace {
 
 using format::Checkpoint;
+using format::GgufFile;
 using format::SafetensorsFile;
 using format::Tensor;
 using nlohmann::json;
+
+// Of every refusal, whatever the file claims to hold.
+constexpr std::chrono::milliseconds kRefusalTime{100};
 
 // The message of the BadFile that `action` throws.
 template <class Action>
@@ -53,7 +58,9 @@ void expect_words(const std::string& what, const std::string& message, const jso
   }
 }
 
-void run_reject(const Report& report) {
+// Each file is refused by `parse`, within the bounds that the report gives.
+template <class Parse>
+void check_refused(const Report& report, const Parse& parse) {
   std::string all_files;
   for (const json& file : report.given.at("files")) {
     const auto bytes = decode_base64(file.at("bytes_base64"));
@@ -64,7 +71,9 @@ void run_reject(const Report& report) {
     const auto bytes = decode_base64(file.at("bytes_base64"));
     expect(bytes.size() == file.at("size"), name + ": the case file is not whole");
     std::string message;
-    const auto extra = peak_memory([&] { message = refusal(name, [&] { SafetensorsFile::parse(bytes, name); }); });
+    const auto begin = std::chrono::steady_clock::now();
+    const auto extra = peak_memory([&] { message = refusal(name, [&] { parse(bytes, name); }); });
+    expect(std::chrono::steady_clock::now() - begin < kRefusalTime, name + ": took too long");
     expect_tensor_named(name, message, report.expected.at("all"));
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (report.expected.contains("message_contains")) {
@@ -73,6 +82,47 @@ void run_reject(const Report& report) {
     if (extra && report.expected.contains("peak_extra_memory_bytes_below")) {
       expect(*extra < report.expected.at("peak_extra_memory_bytes_below").get<std::int64_t>(),
              fmt::format("{}: took {} bytes of memory", name, *extra));
+    }
+  }
+}
+
+void run_reject(const Report& report) {
+  check_refused(report, [](const auto& bytes, const auto& name) { SafetensorsFile::parse(bytes, name); });
+}
+
+// "error naming the key or tensor": the message holds, quoted, a name that stands in the file.
+void expect_name_of_file(const std::string& message, const std::vector<std::byte>& bytes) {
+  const std::string_view file(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t begin = message.find('"') + 1, end = message.find('"', begin);
+  const bool quotes = begin != 0 && end != message.npos && end > begin;
+  expect(quotes && file.find(message.substr(begin, end - begin)) != file.npos, "no name of the file in: " + message);
+}
+
+void run_gguf_reject(const Report& report) {
+  const bool named = report.expected.at("all") == "error naming the key or tensor";
+  check_refused(report, [named](const auto& bytes, const auto& name) {
+    try {
+      GgufFile::parse(bytes, name);
+    } catch (const BadFile& error) {
+      if (named) expect_name_of_file(error.what(), bytes);
+      throw;
+    }
+  });
+}
+
+void run_gguf_accept(const Report& report) {
+  for (const json& file : report.given.at("files")) {
+    const std::string name = file.at("name");
+    const auto bytes = decode_base64(file.at("bytes_base64"));
+    const GgufFile parsed = GgufFile::parse(bytes, name);
+    for (const auto& [tensor_name, value] : report.expected.at(name).items()) {
+      const Tensor& tensor = parsed.tensors().at(tensor_name);
+      const json& numbers = value.is_array() ? value : value.at("data");
+      Array wanted{tensor.shape, numbers.get<std::vector<double>>()};
+      if (value.contains("rows_x_cols")) wanted.shape = value.at("rows_x_cols").get<Shape>();
+      if (value.contains("type")) expect(dtype_name(tensor.dtype) == value.at("type"), tensor_name + ": another type");
+      const auto wide = format::to_f32(tensor);
+      expect_close(tensor_name, {tensor.shape, {wide.begin(), wide.end()}}, wanted, {0, 1e-12});
     }
   }
 }
@@ -169,10 +219,9 @@ void run_checkpoints(Context& context, const Report& report) {
 }
 
 constexpr ReportKind kKinds[] = {
-    {"safetensors_reject", nullptr, run_reject},
-    {"safetensors_accept", nullptr, run_accept},
-    {"decode_f16", nullptr, run_decode_f16},
-    {"checkpoint_dirs", nullptr, nullptr, run_checkpoints},
+    {"safetensors_reject", nullptr, run_reject}, {"safetensors_accept", nullptr, run_accept},
+    {"gguf_reject", nullptr, run_gguf_reject},   {"gguf_accept", nullptr, run_gguf_accept},
+    {"decode_f16", nullptr, run_decode_f16},     {"checkpoint_dirs", nullptr, nullptr, run_checkpoints},
 };
 
 }  // namespace

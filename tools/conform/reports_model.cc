@@ -1,12 +1,15 @@
 // Cases of model files: sizes in config.json, names of parameters, tied embeddings, stored projections.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sightline/error.h"
 #include "src/format/json.h"
 #include "src/model/family.h"
 #include "src/ops/linear.h"
 #include "tools/conform/case_values.h"
 #include "tools/conform/forward.h"
+#include "tools/conform/report_problem.h"
 #include "tools/conform/reports.h"
 #include "tools/conform/temporary_directory.h"
 
@@ -20,9 +23,9 @@ namespace fs = std::filesystem;
 void check_sizes(const json& config, const json& expected) {
   std::vector<std::int64_t> got;
   try {
-    const auto parsed = model::parse_config(config.dump(), "config.json");
-    got = {parsed.query_heads, parsed.kv_heads, parsed.head_width, parsed.query_heads * parsed.head_width,
-           parsed.kv_heads * parsed.head_width};
+    const auto sizes = model::parse_head_sizes(config.dump(), "config.json");
+    got = {sizes.query_heads, sizes.kv_heads, sizes.head_width, sizes.query_heads * sizes.head_width,
+           sizes.kv_heads * sizes.head_width};
   } catch (const BadFile& error) {
     expect(expected.is_string(), fmt::format("expected {}, got: {}", expected.dump(), error.what()));
     return;
@@ -50,19 +53,61 @@ void run_parameter_names(const Report& report) {
   }
 }
 
-// y = x W^T + b, W as stored.
+// y = x W^T + b, W as stored; or y = x W + b.
+void check_projection(const Report& report, bool transposed, const char* expected_name) {
+  const Input x = case_input(report.given.at("x")), w = case_input(report.given.at("w_as_stored")),
+              b = case_input(report.given.at("b"));
+  const std::int64_t outputs = w.shape()[transposed ? 1 : 0], inputs = w.shape()[transposed ? 0 : 1];
+  const ops::Linear layer{{w.data(), DType::f32, outputs, inputs, transposed},
+                          reinterpret_cast<const float*>(b.data())};
+  std::vector<float> y(static_cast<std::size_t>(outputs));
+  ops::linear(layer, reinterpret_cast<const float*>(x.data()), 1, y.data(), 1);
+  const Array expected = case_array(report.expected.at(expected_name));
+  expect_close("y", {expected.shape, {y.begin(), y.end()}}, expected, {});
+}
+
 void run_projection(Context& context, const Report& report) {
-  context.recorder.run(report.name + "/bert", [&] {
-    const Input x = case_input(report.given.at("x")), w = case_input(report.given.at("w_as_stored")),
-                b = case_input(report.given.at("b"));
-    const ops::Linear layer{{w.data(), DType::f32, w.shape()[0], w.shape()[1]},
-                            reinterpret_cast<const float*>(b.data())};
-    std::vector<float> y(w.shape()[0]);
-    ops::linear(layer, reinterpret_cast<const float*>(x.data()), 1, y.data(), 1);
-    const Array expected = case_array(report.expected.at("gpt_bigcode_llama_bert"));
-    expect_close("y", {expected.shape, {y.begin(), y.end()}}, expected, {});
-  });
-  context.recorder.run(report.name + "/gpt2", [] { throw Skipped("models of the GPT-2 type are not supported yet"); });
+  context.recorder.run(report.name + "/bert", [&] { check_projection(report, false, "gpt_bigcode_llama_bert"); });
+  context.recorder.run(report.name + "/gpt2", [&] { check_projection(report, true, "gpt2"); });
+}
+
+// How many keys the last query of a causal map sees, with a window as config.json has it.
+std::int64_t keys_seen(const Engine& engine, const json& value, std::int64_t queries, std::int64_t keys) {
+  json config = {{"model_type", "mistral"},
+                 {"architectures", {"MistralForCausalLM"}},
+                 {"vocab_size", 16},
+                 {"hidden_size", 8},
+                 {"intermediate_size", 16},
+                 {"num_hidden_layers", 1},
+                 {"num_attention_heads", 2},
+                 {"num_key_value_heads", 2},
+                 {"max_position_embeddings", 8192},
+                 {"rms_norm_eps", 1e-5},
+                 {"rope_theta", 1e4},
+                 {"hidden_act", "silu"},
+                 {"tie_word_embeddings", false}};
+  if (value != "missing") config["sliding_window"] = value;
+  const auto window = model::parse_config(config.dump(), "config.json").pattern.at(0).window;
+  ReportProblem attention;
+  const auto zeros = [&](std::int64_t rows) {
+    return attention.keep(Input::of_floats({rows, 1}, std::vector<float>(static_cast<std::size_t>(rows))));
+  };
+  attention.problem.q = zeros(queries);
+  attention.problem.k = attention.problem.v = zeros(keys);
+  attention.problem.causal = true;
+  if (window > 0) attention.problem.window_left = window - 1;
+  const auto weights = engine.run(attention.problem, {}).weights.values;
+  return std::count_if(weights.end() - keys, weights.end(), [](double weight) { return weight > 0; });
+}
+
+void run_config_window(const Report& report, const Engine& engine) {
+  const json& values = report.given.at("values");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t expected = report.expected.at("visible_in_last_row").at(i);
+    const std::int64_t got = keys_seen(engine, values[i], report.given.at("nq"), report.given.at("nk"));
+    expect(got == expected,
+           fmt::format("sliding_window {}: expected {} keys, got {}", values[i].dump(), expected, got));
+  }
 }
 
 // A checkpoint of the conformance set, which is written again with other names or tensors.
@@ -91,7 +136,7 @@ class Variant {
 
   /// Logits of the reference input, and what is expected of the unchanged model.
   std::vector<float> logits(const model::Transformer& transformer) const {
-    const Batch batch(reference_.at("len7.input_ids"), reference_.at("len7.attention_mask"),
+    const Batch batch(reference_.at("len7.input_ids"), reference_.find("len7.attention_mask"),
                       reference_.find("len7.token_type_ids"));
     return run_forward(transformer, batch, true).result.logits;
   }
@@ -102,9 +147,9 @@ class Variant {
   std::map<std::string, format::Tensor> tensors_;
 };
 
-fs::path legacy_bert(const Report& report) {
-  const fs::path directory = report.conformance / "models" / "bert_mlm_legacy";
-  if (!fs::exists(directory / "config.json")) throw Skipped("no models/bert_mlm_legacy beside the cases");
+fs::path model_beside(const Report& report, const std::string& name) {
+  const fs::path directory = report.conformance / "models" / name;
+  if (!fs::exists(directory / "config.json")) throw Skipped(fmt::format("no models/{} beside the cases", name));
   return directory;
 }
 
@@ -119,7 +164,7 @@ bool rows_are_equal(const std::vector<float>& logits, std::size_t width) {
 void check_tied(const Report& report, const json& row, const std::string& expected) {
   constexpr const char* kEmbedding = "bert.embeddings.word_embeddings.weight";
   constexpr const char* kOutput = "cls.predictions.decoder.weight";
-  Variant variant(legacy_bert(report));
+  Variant variant(model_beside(report, "bert_mlm_legacy"));
   const std::vector<float> with_embedding = variant.logits(variant.load());
   variant.config()["tie_word_embeddings"] = row.at("tie");
   const format::Tensor embedding = variant.tensors().at(kEmbedding);
@@ -145,21 +190,35 @@ void check_tied(const Report& report, const json& row, const std::string& expect
   expect(warned == (expected == "embedding, with warning"), warned ? "expected no warning" : "expected a warning");
 }
 
+// A config.json that does not say, and no output matrix: the default of the type decides.
+void check_tied_by_default(const Report& report, const std::string& expected) {
+  const bool tied = expected.starts_with("embedding");
+  Variant variant(model_beside(report, tied ? "gpt2" : "llama_linear"));
+  const std::vector<float> said = variant.logits(variant.load());
+  variant.config().erase("tie_word_embeddings");
+  variant.tensors().erase("lm_head.weight");
+  if (tied) return expect(variant.logits(variant.load()) == said, "expected the embedding as output matrix");
+  try {
+    variant.load();
+  } catch (const BadFile&) {
+    return;
+  }
+  throw Mismatch("expected BadFile, got no error");
+}
+
 void run_tied_embeddings(Context& context, const Report& report) {
   const json& rows = report.given.at("rows");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string expected = report.expected.at("output_matrix").at(i);
     context.recorder.run(fmt::format("{}/{}", report.name, i), [&] {
-      if (rows[i].at("tie").is_string()) throw Skipped("models of the GPT-2 and Llama types are not supported yet");
-      check_tied(report, rows[i], expected);
+      rows[i].at("tie").is_string() ? check_tied_by_default(report, expected) : check_tied(report, rows[i], expected);
     });
   }
 }
 
 constexpr ReportKind kKinds[] = {
-    {"config_dims", nullptr, nullptr, run_config_sizes},
-    {"parameter_names", nullptr, run_parameter_names},
-    {"projection", nullptr, nullptr, run_projection},
+    {"config_dims", nullptr, nullptr, run_config_sizes},        {"config_window", run_config_window},
+    {"parameter_names", nullptr, run_parameter_names},          {"projection", nullptr, nullptr, run_projection},
     {"tied_embeddings", nullptr, nullptr, run_tied_embeddings},
 };
 

@@ -1,6 +1,8 @@
 // Cases of tokenizers, most of which are given inline as tokenizer.json.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/conform/encodings.h"
 #include "tools/conform/reports.h"
 
@@ -12,13 +14,19 @@ using tokenizer::EncodeOptions;
 using tokenizer::Encoding;
 using tokenizer::Tokenizer;
 
-constexpr const char* kNoByteLevel = "byte-level tokenizers are not supported yet";
+constexpr const char* kSpace = "\u2581";  // what SentencePiece writes for a space
+
+std::string utf8(char32_t code) {  // below U+0800
+  if (code < 0x80) return {static_cast<char>(code)};
+  return {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))};
+}
 
 Tokenizer parse(const json& tokenizer_json) { return Tokenizer::parse(tokenizer_json.dump(), "tokenizer.json"); }
 
 Encoding encode(const Tokenizer& tokenizer, const std::string& text, bool add_special) {
   EncodeOptions options;
   options.add_special = add_special;
+  options.parse_special = true;  // as the reference library does
   return tokenizer.encode(text, options);
 }
 
@@ -82,6 +90,104 @@ void run_single(Context& context, const Report& report) {
   }
 }
 
+// The 256 glyphs that stand for bytes, sorted by code point, as a vocabulary without merges. Bytes of printable Latin-1
+// stand for themselves, the others follow from U+0100 on (Radford et al. 2019).
+json byte_level_tokenizer(bool prefix_space) {
+  std::vector<char32_t> glyphs;
+  char32_t next = 0x100;
+  for (char32_t byte = 0; byte < 256; ++byte) {
+    const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+    glyphs.push_back(printable ? byte : next++);
+  }
+  std::ranges::sort(glyphs);
+  json vocabulary = json::object();
+  for (const char32_t glyph : glyphs) vocabulary[utf8(glyph)] = vocabulary.size();
+  const json byte_level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
+  return {{"added_tokens", json::array()},
+          {"pre_tokenizer", byte_level},
+          {"decoder", byte_level},
+          {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", json::array()}}}};
+}
+
+void check_byte_level(const Report& report) {
+  const Tokenizer tokenizer = parse(byte_level_tokenizer(false));
+  check_encodings(tokenizer, report.expected.at("encodings"), true);
+  for (const std::string text : report.expected.at("roundtrip")) {
+    const auto encoded = ids(encode(tokenizer, text, true)).get<std::vector<std::int32_t>>();
+    expect_equal("decoded", tokenizer.decode(encoded, false), text);
+  }
+}
+
+void check_byte_level_empty_texts(const Report& report) {
+  const Tokenizer tokenizer = parse(byte_level_tokenizer(true));
+  json tokens = json::array();
+  for (const std::string text : report.given.at("texts")) tokens.push_back(pieces(encode(tokenizer, text, true)));
+  expect_equal("byte_level", tokens, report.expected.at("byte_level"));
+}
+
+json metaspace(const std::string& prepend_scheme) {
+  return {{"type", "Metaspace"}, {"replacement", kSpace}, {"prepend_scheme", prepend_scheme}, {"split", true}};
+}
+
+json unigram_tokenizer(const json& vocabulary, const std::string& prepend_scheme, bool byte_fallback) {
+  const json fallback = {{"type", "ByteFallback"}};
+  return {{"added_tokens", json::array()},
+          {"pre_tokenizer", metaspace(prepend_scheme)},
+          {"decoder", {{"type", "Sequence"}, {"decoders", {fallback, metaspace(prepend_scheme)}}}},
+          {"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocabulary}, {"byte_fallback", byte_fallback}}}};
+}
+
+// The vocabulary that the recipe of R7-10 tells in words: <unk>, the bytes, then the pieces that it lists.
+json byte_fallback_vocabulary(const std::string& recipe) {
+  json vocabulary = {{"<unk>", 0.0}};
+  for (int byte = 0; byte < 256; ++byte) vocabulary.push_back({fmt::format("<0x{:02X}>", byte), -20.0});
+  for (const json& piece : json::parse(recipe.substr(recipe.find("[[")))) vocabulary.push_back(piece);
+  return vocabulary;
+}
+
+void check_unigram_fallback(const Report& report) {
+  const json vocabulary = byte_fallback_vocabulary(report.given.at("vocab_recipe"));
+  const Tokenizer with = parse(unigram_tokenizer(vocabulary, "always", true)),
+                  without = parse(unigram_tokenizer(vocabulary, "always", false));
+  check_encodings(with, {report.expected.at("with_fallback")}, true);
+  const std::string text = report.given.at("texts").at(0);
+  expect_equal("without_byte_pieces", pieces(encode(without, text, true)), report.expected.at("without_byte_pieces"));
+  json decoded = json::array();
+  for (const json& row : report.given.at("decode_ids"))
+    decoded.push_back(with.decode(row.get<std::vector<std::int32_t>>(), false));
+  expect_equal("decoded", decoded, report.expected.at("decoded"));
+}
+
+// One way to prepend a space, in the pre-tokenizer and in the decoder.
+void check_prepend_scheme(const Report& report, const std::string& scheme) {
+  json file = unigram_tokenizer(report.given.at("vocab"), scheme, false);
+  file["decoder"] = metaspace(scheme);
+  for (const std::string content : report.given.at("special_tokens")) {
+    file["added_tokens"].push_back({{"id", 1},
+                                    {"content", content},
+                                    {"special", true},
+                                    {"normalized", false},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false}});
+  }
+  const Tokenizer tokenizer = parse(file);
+  for (const json& row : report.expected.at("results").at(scheme)) {
+    const Encoding encoding = encode(tokenizer, row.at("text"), true);
+    const std::string of = " of " + row.at("text").dump();
+    expect_equal("tokens" + of, pieces(encoding), row.at("tokens"));
+    const auto encoded = ids(encoding).get<std::vector<std::int32_t>>();
+    expect_equal("decoded" + of, tokenizer.decode(encoded, false), row.at("decoded"));
+  }
+}
+
+void run_prepend_schemes(Context& context, const Report& report) {
+  for (const std::string scheme : {"always", "first", "never"}) {
+    context.recorder.run(report.name + "/" + scheme, [&] { check_prepend_scheme(report, scheme); });
+  }
+}
+
 void run_tokenize(Context& context, const Report& report) {
   auto& recorder = context.recorder;
   const json& given = report.given;
@@ -95,11 +201,11 @@ void run_tokenize(Context& context, const Report& report) {
     }
   } else if (given.contains("wordpiece")) {
     recorder.run(report.name + "/wordpiece", [&] { check_empty_texts(report); });
-    recorder.run(report.name + "/byte_level", [] { throw Skipped(kNoByteLevel); });
-  } else {  // a recipe in words
-    const bool unigram = given.value("model", "") == "Unigram";
-    recorder.run(report.name,
-                 [&] { throw Skipped(unigram ? "Unigram tokenizers are not supported yet" : kNoByteLevel); });
+    recorder.run(report.name + "/byte_level", [&] { check_byte_level_empty_texts(report); });
+  } else if (given.contains("vocab_recipe")) {
+    recorder.run(report.name, [&] { check_unigram_fallback(report); });
+  } else {
+    recorder.run(report.name, [&] { check_byte_level(report); });
   }
 }
 
@@ -118,6 +224,7 @@ void run_file_padding(const Report& report) {
 
 constexpr ReportKind kKinds[] = {
     {"tokenize", nullptr, nullptr, run_tokenize},
+    {"tokenize_matrix", nullptr, nullptr, run_prepend_schemes},
     {"tokenize_then_attend", nullptr, run_file_padding},
 };
 

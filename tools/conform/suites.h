@@ -25,6 +25,9 @@ void run_attention_grid(Context& context, const std::filesystem::path& index, co
 void run_attention_onnx(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_attention_backward(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_models(Context& context, const std::filesystem::path& index, const std::string& prefix);
+void run_gguf(Context& context, const std::filesystem::path& index, const std::string& prefix);
+void run_left_padding(Context& context, const std::filesystem::path& index, const std::string& prefix);
+void run_long_text(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_minilm(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_tokenizers(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_reports(Context& context, const std::filesystem::path& file, const std::string& prefix);

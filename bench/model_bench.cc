@@ -1,0 +1,190 @@
+// A decoder's prefill, everything observed, for bench/models.py: one thread, process CPU time.
+//
+//   model_bench MODEL [--fast] [--plain]
+//
+// says what it is, in a line of JSON, and reads lines "IDS LOGITS": files of 32-bit token ids and for the fp32 logits
+// after the last one (- for none). Each is answered by the seconds of one pass through an empty context.
+//
+//   model_bench MODEL --first IDS LOGITS
+//
+// says once, as JSON, what it took from the program's start to the first logits, and what was resident then.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/limits.h"
+#include "src/cpu/target.h"
+#include "src/model/transformer.h"
+
+namespace sightline::bench {
+namespace {
+
+constexpr int kTop = 4;
+constexpr std::int64_t kOffsets[] = {-1, 0, 1};
+constexpr std::int32_t kSegments = 2;
+constexpr std::int64_t kContext = 4096;  // tokens, as generation has it by default
+
+// What a look has the pass observe, of one layer: [heads, rows, ...] each.
+struct LayerRecord {
+  std::vector<float> row_max, row_sum, lse, entropy, position, distance, offset_mass, segment_mass, key_mass,
+      top_weight;
+  std::vector<std::int32_t> top_index;
+
+  void resize(std::int64_t heads, std::int64_t rows, std::int64_t keys) {
+    const auto count = static_cast<std::size_t>(heads * rows);
+    for (auto* values : {&row_max, &row_sum, &lse, &entropy, &position, &distance}) values->resize(count);
+    offset_mass.resize(count * std::size(kOffsets));
+    segment_mass.resize(count * kSegments);
+    key_mass.resize(static_cast<std::size_t>(heads * keys));
+    top_weight.resize(count * kTop);
+    top_index.resize(count * kTop);
+  }
+};
+
+class Everything : public model::AttentionObserver {
+ public:
+  explicit Everything(std::size_t tokens) : segments_(tokens, 1) { segments_.front() = 0; }
+
+  Observations request(const model::LayerAttention& call) override {
+    LayerRecord& record = records_[call.layer];
+    record.resize(call.problem.q.shape[1], call.problem.q.shape[2], static_cast<std::int64_t>(segments_.size()));
+    Observations see;
+    see.row_max = record.row_max.data();
+    see.row_sum = record.row_sum.data();
+    see.lse = record.lse.data();
+    see.entropy = record.entropy.data();
+    see.position = record.position.data();
+    see.distance = record.distance.data();
+    see.top_k = kTop;
+    see.topk_index = record.top_index.data();
+    see.topk_weight = record.top_weight.data();
+    see.offsets = kOffsets;
+    see.offset_mass = record.offset_mass.data();
+    see.key_mass = record.key_mass.data();
+    see.segment_of_key = segments_;
+    see.segments = kSegments;
+    see.segment_mass = record.segment_mass.data();
+    return see;
+  }
+  void done(const model::LayerAttention&) override {}
+
+ private:
+  std::vector<std::int32_t> segments_;  // of each key: the first token, and the text
+  std::map<int, LayerRecord> records_;
+};
+
+template <class T>
+std::vector<T> read_numbers(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  if (!file || bytes.empty()) throw std::runtime_error("cannot read " + path);
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(T));
+  return numbers;
+}
+
+void write_logits(const std::string& path, const std::vector<float>& logits) {
+  if (path == "-") return;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(logits.data()), static_cast<std::streamsize>(logits.size() * sizeof(float)));
+}
+
+struct Arguments {
+  std::string model, first_ids, first_logits;
+  bool fast = false, plain = false;
+};
+
+Arguments parse(const std::vector<std::string>& words) {
+  Arguments arguments;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--fast") {
+      arguments.fast = true;
+    } else if (words[i] == "--plain") {
+      arguments.plain = true;
+    } else if (words[i] == "--first" && i + 2 < words.size()) {
+      arguments.first_ids = words[++i];
+      arguments.first_logits = words[++i];
+    } else if (arguments.model.empty()) {
+      arguments.model = words[i];
+    } else {
+      throw std::runtime_error("unexpected " + words[i]);
+    }
+  }
+  if (arguments.model.empty()) throw std::runtime_error("model_bench MODEL [--fast] [--plain] [--first IDS LOGITS]");
+  return arguments;
+}
+
+std::vector<float> prefill(const model::Transformer& transformer, const Arguments& arguments, model::Context& context,
+                           const std::vector<std::int32_t>& ids) {
+  Everything everything(ids.size());
+  model::ForwardOptions options;
+  options.threads = 1;
+  options.observer = arguments.plain ? nullptr : &everything;
+  options.logits = model::LogitRows::last;
+  options.precision = arguments.fast ? Precision::fast : Precision::exact;
+  context.truncate(0);
+  const model::TokenSequence sequence{ids, {}, &context};
+  return transformer.forward({&sequence, 1}, options).logits;
+}
+
+void serve(const Arguments& arguments) {
+  const auto transformer = model::Transformer::load(arguments.model);
+  std::cout << R"({"about": "Sightline, target )" << cpu::chosen_target() << "\"}" << std::endl;
+  std::string ids_file, logits_file;
+  while (std::cin >> ids_file >> logits_file) {
+    const auto ids = read_numbers<std::int32_t>(ids_file);
+    auto context = transformer.make_context(static_cast<std::int64_t>(ids.size()));
+    const double start = sightline_process_seconds();
+    const auto logits = prefill(transformer, arguments, context, ids);
+    const double seconds = sightline_process_seconds() - start;
+    write_logits(logits_file, logits);
+    std::cout << seconds << std::endl;
+  }
+}
+
+// Bytes of a line of /proc/self/status, which gives kB.
+double status_bytes(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with(name + ":")) return 1024 * std::stod(line.substr(name.size() + 1));
+  }
+  throw std::runtime_error("no " + name + " in /proc/self/status");
+}
+
+void first_logits(const Arguments& arguments) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto ids = read_numbers<std::int32_t>(arguments.first_ids);
+  const auto transformer = model::Transformer::load(arguments.model);
+  auto context = transformer.make_context(std::min(transformer.config().max_positions, kContext));
+  const auto logits = prefill(transformer, arguments, context, ids);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+  std::printf(R"({"seconds": %.4f, "wall": %.4f, "resident": %.0f, "cache": %lld})"
+              "\n",
+              sightline_process_seconds(), wall.count(), status_bytes("VmHWM"),
+              static_cast<long long>(context.bytes()));
+  write_logits(arguments.first_logits, logits);
+}
+
+}  // namespace
+}  // namespace sightline::bench
+
+int main(int argc, char** argv) {
+  using namespace sightline::bench;
+  try {
+    const Arguments arguments = parse({argv + 1, argv + argc});
+    arguments.first_ids.empty() ? serve(arguments) : first_logits(arguments);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "model_bench: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,59 @@
+#ifndef SIGHTLINE_MODEL_CONTEXT_CACHE_H_
+#define SIGHTLINE_MODEL_CONTEXT_CACHE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sightline/kv_cache.h"
+#include "src/model/config.h"
+#include "src/model/context.h"
+
+namespace sightline::model {
+
+/// Keys (after the rope) and values of one text in every layer. Layers with a window keep all their keys too: they
+/// cost memory, but a text can be truncated to any length, and one table of pages serves all layers.
+class ContextCache {
+ public:
+  ContextCache(const TransformerConfig& config, std::int64_t tokens, const ContextOptions& options);
+
+  void extend(std::int64_t count);
+  void truncate(std::int64_t length);
+  /// Fills what bind() reads; to be called after extend().
+  void look_up();
+  /// The last rows of a layer, [1, kv heads, n, head width] each.
+  void write(std::int64_t layer, const TensorView& keys, const TensorView& values);
+  /// Lets `problem`, whose q and window_left are set, read all of a layer.
+  void bind(std::int64_t layer, AttentionProblem& problem) const;
+  std::int64_t bytes() const;
+
+ private:
+  struct Part {
+    explicit Part(const KvCacheOptions& options) : cache(options), sequence(cache.create()) {}
+
+    KvCache cache;
+    SequenceId sequence;
+    KvView view;
+  };
+  // Two where keys and values are kept in different types; each then keeps "keys" alone.
+  Part keys_;
+  std::optional<Part> values_;
+};
+
+struct Context::Impl {
+  std::shared_ptr<const void> model;  // whose context it is
+  TransformerConfig config;           // to make another cache
+  ContextOptions options;
+  std::int64_t room = 0;
+  std::unique_ptr<ContextCache> cache;
+  std::vector<std::int32_t> tokens;
+  std::int64_t turned_for = 0;  // the length whose rope frequencies the keys have been turned by
+
+  std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
+  std::unique_ptr<ContextCache> make_cache() const { return std::make_unique<ContextCache>(config, room, options); }
+};
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_MODEL_CONTEXT_CACHE_H_

@@ -1,0 +1,39 @@
+#ifndef SIGHTLINE_MODEL_FEED_FORWARD_H_
+#define SIGHTLINE_MODEL_FEED_FORWARD_H_
+
+#include <cstdint>
+#include <span>
+
+#include "src/model/pass.h"
+#include "src/model/weights.h"
+#include "src/ops/experts.h"
+
+namespace sightline::model {
+
+/// values = activation(values).
+void activate(Activation activation, std::span<float> values, int threads);
+
+/// The MLP of a layer: plain, gated or of routed experts.
+class FeedForward {
+ public:
+  explicit FeedForward(const Pass& pass) : pass_(pass) {}
+
+  /// x, y [rows, width].
+  void run(const LayerWeights& weights, const float* x, float* y);
+
+ private:
+  void run_rows(const LayerWeights& weights, const float* x, std::int64_t rows, float* y);
+  void run_experts(const LayerWeights& weights, const float* x, std::int64_t rows, float* y);
+  void run_expert(const MlpWeights& expert, const std::vector<ops::ExpertRow>& chosen, const float* x, float* y);
+  // One MLP, of x [rows, width] into y.
+  void plain(const MlpWeights& mlp, const float* x, std::int64_t rows, float* y);
+  void gated(const MlpWeights& mlp, const float* x, std::int64_t rows, float* y);
+  void gate(const MlpWeights& mlp, std::int64_t rows, const float* from, float* to) const;
+
+  const Pass& pass_;
+  Scratch inner_, gated_, router_, gathered_;
+};
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_MODEL_FEED_FORWARD_H_

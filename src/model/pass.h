@@ -1,0 +1,64 @@
+#ifndef SIGHTLINE_MODEL_PASS_H_
+#define SIGHTLINE_MODEL_PASS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/model/config.h"
+#include "src/model/context_cache.h"
+#include "src/model/transformer.h"
+#include "src/ops/linear.h"
+#include "src/tensor/aligned_buffer.h"
+
+namespace sightline::model {
+
+/// A sequence as a pass computes it: `ids` stand at the positions begin, begin + 1, ...
+struct PassSequence {
+  std::span<const std::int32_t> ids, type_ids;
+  std::int64_t begin = 0;
+  std::int64_t unasked = 0;       // leading rows that only repeat what the caller has had
+  ContextCache* cache = nullptr;  // extended by ids, not yet written
+
+  std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
+};
+
+/// What the steps of a pass share. Rows of all sequences stand one after the other, so that linear layers see them as
+/// one matrix: sequence s owns rows [row_begin[s], row_begin[s + 1]).
+struct Pass {
+  Pass(const TransformerConfig& of, std::span<PassSequence> texts, const ForwardOptions& how)
+      : config(of), sequences(texts), options(how) {
+    for (const PassSequence& text : texts) row_begin.push_back(row_begin.back() + text.length());
+  }
+
+  std::int64_t rows() const { return row_begin.back(); }
+
+  const TransformerConfig& config;
+  const std::span<PassSequence> sequences;
+  const ForwardOptions& options;
+  std::vector<std::int64_t> row_begin{0};
+};
+
+/// Memory that one layer after the other uses: grown to the most that was asked for, never zeroed.
+class Scratch {
+ public:
+  float* of_size(std::int64_t values) {
+    if (static_cast<std::size_t>(values) > buffer_.size()) {
+      buffer_ = {};
+      buffer_ = AlignedBuffer<float>(static_cast<std::size_t>(values), huge_page_resource());
+    }
+    return buffer_.data();
+  }
+
+ private:
+  AlignedBuffer<float> buffer_;
+};
+
+/// y = layer(x), with the pass's threads and precision.
+inline void apply(const Pass& pass, const ops::Linear& layer, const float* x, std::int64_t rows, float* y) {
+  ops::linear(layer, x, rows, y, pass.options.threads, pass.options.precision);
+}
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_MODEL_PASS_H_

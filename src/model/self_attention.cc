@@ -1,0 +1,112 @@
+#include "src/model/self_attention.h"
+
+#include "src/model/rope.h"
+
+namespace sightline::model {
+namespace {
+
+// The rows of one sequence as attention sees them, [1, heads, length, head width].
+TensorView tensor_of(const ops::HeadRows& heads, std::int64_t begin, std::int64_t length, std::int64_t head_width) {
+  return {heads.at(begin, 0),
+          DType::f32,
+          {1, heads.heads, length, head_width},
+          {length * heads.row_stride, heads.head_stride, heads.row_stride, 1}};
+}
+
+ops::RopeTable make_table(const Rope& rope, const Pass& pass) {
+  ops::RopeTable table;
+  for (const PassSequence& text : pass.sequences) {
+    const RopeFrequencies frequencies = rope_frequencies(rope, text.begin + text.length());
+    ops::append_positions(frequencies.angle, frequencies.factor, text.begin, text.length(), table,
+                          pass.options.threads);
+  }
+  return table;
+}
+
+}  // namespace
+
+SelfAttention::SelfAttention(const Pass& pass) : pass_(pass) {
+  for (const Rope& rope : pass.config.ropes) ropes_.push_back(make_table(rope, pass));
+}
+
+void SelfAttention::run(int layer, const AttentionWeights& weights, const float* x, float* y) {
+  const TransformerConfig& config = pass_.config;
+  const Heads heads = project(weights, x);
+  if (config.query_key_norm) {
+    ops::normalise_heads(weights.query_norm, heads.query, pass_.options.threads);
+    ops::normalise_heads(weights.key_norm, heads.key, pass_.options.threads);
+  }
+  if (!ropes_.empty()) {
+    const int rope = config.pattern[layer].rope;
+    ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.query, pass_.options.threads);
+    ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.key, pass_.options.threads);
+  }
+  float* mixed = mixed_.of_size(pass_.rows() * config.query_heads * config.head_width);
+  for (std::size_t s = 0; s < pass_.sequences.size(); ++s) attend(layer, static_cast<int>(s), weights, heads);
+  apply(pass_, weights.output, mixed, pass_.rows(), y);
+}
+
+SelfAttention::Heads SelfAttention::project(const AttentionWeights& weights, const float* x) {
+  const TransformerConfig& config = pass_.config;
+  const std::int64_t rows = pass_.rows(), d = config.head_width;
+  const std::int64_t query_width = config.query_heads * d, kv_width = config.kv_heads * d;
+  const std::int64_t all = query_width + 2 * kv_width;
+  float* to = projected_.of_size(rows * all);
+  const auto heads = [&](float* first, std::int64_t count, std::int64_t row_stride, std::int64_t head_stride) {
+    return ops::HeadRows{first, rows, count, row_stride, head_stride};
+  };
+  if (weights.layout == HeadLayout::separate) {
+    float *key = to + rows * query_width, *value = key + rows * kv_width;
+    apply(pass_, weights.query, x, rows, to);
+    apply(pass_, weights.key, x, rows, key);
+    apply(pass_, weights.value, x, rows, value);
+    return {heads(to, config.query_heads, query_width, d), heads(key, config.kv_heads, kv_width, d),
+            heads(value, config.kv_heads, kv_width, d)};
+  }
+  apply(pass_, weights.fused, x, rows, to);
+  if (weights.layout == HeadLayout::grouped) {
+    return {heads(to, config.query_heads, all, 3 * d), heads(to + d, config.kv_heads, all, 3 * d),
+            heads(to + 2 * d, config.kv_heads, all, 3 * d)};
+  }
+  return {heads(to, config.query_heads, all, d), heads(to + query_width, config.kv_heads, all, d),
+          heads(to + query_width + kv_width, config.kv_heads, all, d)};
+}
+
+AttentionProblem SelfAttention::make_problem(int layer, int sequence, const AttentionWeights& weights,
+                                             const Heads& heads) const {
+  const TransformerConfig& config = pass_.config;
+  const std::int64_t begin = pass_.row_begin[sequence], length = pass_.sequences[sequence].length();
+  AttentionProblem problem;
+  problem.q = tensor_of(heads.query, begin, length, config.head_width);
+  problem.k = tensor_of(heads.key, begin, length, config.head_width);
+  problem.v = tensor_of(heads.value, begin, length, config.head_width);
+  problem.causal = config.causal;
+  if (config.pattern[layer].window > 0) problem.window_left = config.pattern[layer].window - 1;
+  problem.scale = config.attention_scale;
+  problem.softcap = config.attention_softcap;
+  if (weights.sinks != nullptr) problem.sinks = {weights.sinks, static_cast<std::size_t>(config.query_heads)};
+  if (ContextCache* cache = pass_.sequences[sequence].cache) {
+    cache->write(layer, problem.k, problem.v);
+    cache->bind(layer, problem);
+  }
+  return problem;
+}
+
+void SelfAttention::attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) {
+  const TransformerConfig& config = pass_.config;
+  const ForwardOptions& options = pass_.options;
+  const AttentionProblem problem = make_problem(layer, sequence, weights, heads);
+  const LayerAttention call{AttentionKind::self, layer, sequence, problem};
+  const Observations see = options.observer != nullptr ? options.observer->request(call) : Observations{};
+  const std::int64_t length = problem.q.shape[2], width = config.query_heads * config.head_width;
+  float* mixed = mixed_.of_size(pass_.rows() * width) + pass_.row_begin[sequence] * width;
+  const MutableTensorView out{mixed, DType::f32, problem.q.shape, {length * width, config.head_width, width, 1}};
+  attention(problem, out, see,
+            {.threads = options.threads,
+             .workspace = &workspace_,
+             .progress = options.progress,
+             .precision = options.precision});
+  if (options.observer != nullptr) options.observer->done(call);
+}
+
+}  // namespace sightline::model

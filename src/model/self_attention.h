@@ -1,0 +1,39 @@
+#ifndef SIGHTLINE_MODEL_SELF_ATTENTION_H_
+#define SIGHTLINE_MODEL_SELF_ATTENTION_H_
+
+#include <vector>
+
+#include "src/model/pass.h"
+#include "src/model/weights.h"
+#include "src/ops/head_rows.h"
+#include "src/ops/rope.h"
+
+namespace sightline::model {
+
+/// The attention of a layer: projections, norms of heads, rope, attention() for each sequence, output projection.
+class SelfAttention {
+ public:
+  explicit SelfAttention(const Pass& pass);
+
+  /// x, y [rows, width].
+  void run(int layer, const AttentionWeights& weights, const float* x, float* y);
+
+ private:
+  // Heads of all rows, where the projection put them.
+  struct Heads {
+    ops::HeadRows query, key, value;
+  };
+
+  Heads project(const AttentionWeights& weights, const float* x);
+  void attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads);
+  AttentionProblem make_problem(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) const;
+
+  const Pass& pass_;
+  std::vector<ops::RopeTable> ropes_;  // of config.ropes, for the pass's rows
+  Scratch projected_, mixed_;
+  Workspace workspace_;
+};
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_MODEL_SELF_ATTENTION_H_
