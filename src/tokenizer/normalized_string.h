@@ -57,10 +57,10 @@ class NormalizedString {
   void prepend(std::u32string_view text);
   void strip(bool left, bool right);
 
- private:
-  // A file may ask for replacements that double the text at every step. Throws BadFile.
+  /// A file may ask for replacements that double the text at every step. Throws BadFile for a new `size` beyond bounds.
   void check_growth(std::size_t size) const;
 
+ private:
   std::vector<Char> chars_;
   std::size_t given_ = 0;  // characters before any change
 };
