@@ -19,11 +19,11 @@ namespace {
 // Limits on a pattern's work, so that none runs away. Those of one attempt grow with the text, which a single match may
 // span; what all attempts together may take is CPU time, since PCRE2 does not tell its steps: 100 times what the
 // patterns of known tokenizers need for their slowest texts.
-constexpr std::size_t kLeastSteps = 1'000'000, kStepsOfCharacter = 64;
+constexpr std::size_t kLeastSteps = 1'000'000, kStepsOfCharacter = 8;
 constexpr std::size_t kFirstStack = 64 << 10, kLeastStack = 1 << 20, kStackOfCharacter = 64;  // bytes; if compiled
 constexpr std::uint32_t kMaxHeap = 64 << 10;  // KiB; where patterns cannot be compiled
 constexpr double kLeastSeconds = 1, kSecondsOfCharacter = 5e-6;
-constexpr std::size_t kWindow = 4096;  // characters at which a match may start, between two looks at the clock
+constexpr std::size_t kWindow = 256;  // characters at which a match may start, between two looks at the clock
 
 template <typename T, void (*free)(T*)>
 struct Free {
