@@ -30,7 +30,10 @@ void add_text_options(CLI::App& command, Options& options) {
 }
 
 void add_model_options(CLI::App& command, Options& options) {
-  command.add_option("-m,--model", options.model, "Model's directory (default: all-MiniLM-L6-v2)")->type_name("MODEL");
+  command
+      .add_option("-m,--model", options.model,
+                  "Directory, .gguf file, or ORG/NAME in the\nHugging Face cache (default: all-MiniLM-L6-v2)")
+      ->type_name("MODEL");
   command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
@@ -133,7 +136,7 @@ void add_map(CLI::App& app, Options& options) {
 
 void add_info(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("info", "Say what a model's files hold");
-  command.add_option("MODEL", options.model, "Model's directory (default: all-MiniLM-L6-v2)")->type_name("");
+  command.add_option("MODEL", options.model, "As -m of the other commands (default: all-MiniLM-L6-v2)")->type_name("");
   add_colour_option(command, options);
   command.footer("Example:\n  ./sightline info");
 }
