@@ -5,7 +5,7 @@
 
 #include "src/tokenizer/testing.h"
 
-// Both WordPiece tokenizers of the conformance set, which the Hugging Face library encoded: everything must be equal.
+// Tokenizers of the conformance set, which the Hugging Face library encoded: everything must be equal.
 namespace sightline::tokenizer {
 namespace {
 
@@ -87,6 +87,7 @@ TEST_P(Conformance, Truncated) {
 }
 
 INSTANTIATE_TEST_SUITE_P(WordPiece, Conformance, testing::Values("wordpiece_minilm", "wordpiece_cased"));
+INSTANTIATE_TEST_SUITE_P(Unigram, Conformance, testing::Values("unigram_t5", "unigram_xlmr"));
 
 }  // namespace
 }  // namespace sightline::tokenizer

@@ -1,5 +1,6 @@
 #include "src/tokenizer/model.h"
 
+#include "src/tokenizer/unigram.h"
 #include "src/tokenizer/wordpiece.h"
 
 namespace sightline::tokenizer {
@@ -15,6 +16,7 @@ std::string_view type_of(const JsonObject& json) {
 
 std::unique_ptr<const Model> make_model(const JsonObject& json, Vocabulary vocabulary) {
   static const std::vector<StageType<std::unique_ptr<const Model>, Vocabulary>> kTypes = {
+      {"Unigram", {"unk_id", "byte_fallback", "vocab"}, make_unigram},
       {"WordPiece", {"unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"}, make_wordpiece}};
   return make_stage_of_type(kTypes, type_of(json), json, std::move(vocabulary));
 }

@@ -16,6 +16,7 @@ namespace sightline::tokenizer {
 struct ModelToken {
   VocabularyEntry entry;
   std::size_t begin, end;
+  bool spelled_as_text = false;  // an unknown token whose piece is what stands there
 };
 
 /// Cuts pre-tokens into pieces of its vocabulary.
@@ -28,7 +29,7 @@ class Model {
   virtual void tokenize(CharSpan pre_token, std::vector<ModelToken>& out) const = 0;
 };
 
-/// "model": WordPiece; its "vocab" was read before. Throws BadFile, UnsupportedModel.
+/// "model": Unigram, WordPiece; its "vocab" was read before. Throws BadFile, UnsupportedModel.
 std::unique_ptr<const Model> make_model(const JsonObject& json, Vocabulary vocabulary);
 
 }  // namespace sightline::tokenizer

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/tokenizer/metaspace.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {
@@ -27,8 +28,8 @@ struct Stretch {
 // Cuts characters [begin, end) into stretches. Delimiters stand alone; what is between them is one stretch.
 using FindStretches = std::function<void(CharSpan, const Split&, std::vector<Stretch>&)>;
 
-template <bool (*is_delimiter)(char32_t)>
-void find_delimiters(CharSpan chars, const Split& split, std::vector<Stretch>& out) {
+template <typename IsDelimiter>
+void find_delimiters(IsDelimiter is_delimiter, CharSpan chars, const Split& split, std::vector<Stretch>& out) {
   for (std::size_t i = split.begin; i < split.end; ++i) {
     const bool delimiter = is_delimiter(chars[i].code);
     if (delimiter || out.empty() || out.back().delimiter) {
@@ -37,6 +38,11 @@ void find_delimiters(CharSpan chars, const Split& split, std::vector<Stretch>& o
       out.back().end = i + 1;
     }
   }
+}
+
+template <bool (*is_delimiter)(char32_t)>
+void find_delimiters(CharSpan chars, const Split& split, std::vector<Stretch>& out) {
+  find_delimiters(is_delimiter, chars, split, out);
 }
 
 // Runs of word characters, and runs of what is neither that nor white space; the white space is the delimiter.
@@ -140,6 +146,15 @@ PreTokenizer make_punctuation(const JsonObject& json) {
   return make_splitter(find_delimiters<is_punctuation>, behavior_of(json, "behavior"));
 }
 
+PreTokenizer make_char_delimiter_split(const JsonObject& json) {
+  const std::u32string delimiter = to_chars(json.require_string("delimiter"));
+  if (delimiter.size() != 1) throw BadFile(json.where("delimiter") + " must be one character");
+  const auto find = [c = delimiter[0]](CharSpan chars, const Split& split, std::vector<Stretch>& out) {
+    find_delimiters([c](char32_t other) { return other == c; }, chars, split, out);
+  };
+  return make_splitter(find, Behavior::removed);
+}
+
 PreTokenizer make_digits(const JsonObject& json) {
   const bool individual = json.require_bool("individual_digits");
   return make_splitter(find_delimiters<is_numeric>, individual ? Behavior::isolated : Behavior::contiguous);
@@ -155,12 +170,15 @@ PreTokenizer make_sequence(const JsonObject& json) {
 }  // namespace
 
 PreTokenizer make_pre_tokenizer(const JsonObject& json) {
-  static const std::vector<StageType<PreTokenizer>> kTypes = {{"BertPreTokenizer", {}, make_bert},
-                                                              {"Digits", {"individual_digits"}, make_digits},
-                                                              {"Punctuation", {"behavior"}, make_punctuation},
-                                                              {"Sequence", {"pretokenizers"}, make_sequence},
-                                                              {"Whitespace", {}, make_whitespace},
-                                                              {"WhitespaceSplit", {}, make_whitespace_split}};
+  static const std::vector<StageType<PreTokenizer>> kTypes = {
+      {"BertPreTokenizer", {}, make_bert},
+      {"CharDelimiterSplit", {"delimiter"}, make_char_delimiter_split},
+      {"Digits", {"individual_digits"}, make_digits},
+      {"Metaspace", {"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"}, make_metaspace},
+      {"Punctuation", {"behavior"}, make_punctuation},
+      {"Sequence", {"pretokenizers"}, make_sequence},
+      {"Whitespace", {}, make_whitespace},
+      {"WhitespaceSplit", {}, make_whitespace_split}};
   return make_stage(kTypes, json);
 }
 

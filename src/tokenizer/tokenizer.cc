@@ -58,7 +58,9 @@ void check_version(const JsonObject& json) {
 
 // Of a vocabulary that was not taken out of the file, since its name is written with escapes, say.
 VocabularyText vocabulary_text(const JsonObject& model) {
-  return {model.require_object("vocab").value().dump(), model.name()};
+  const nlohmann::json* scored =
+      model.has("vocab") && model.value()["vocab"].is_array() ? &model.value()["vocab"] : nullptr;
+  return {(scored != nullptr ? *scored : model.require_object("vocab").value()).dump(), model.name()};
 }
 
 }  // namespace
@@ -136,7 +138,11 @@ std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t
     } else {
       pieces.clear();
       model->tokenize(chars, pieces);
-      for (const ModelToken& p : pieces) add(p.entry.id, std::string(p.entry.piece), p.begin, p.end);
+      for (const ModelToken& p : pieces) {
+        add(p.entry.id,
+            p.spelled_as_text ? to_utf8(chars.subspan(p.begin, p.end - p.begin)) : std::string(p.entry.piece), p.begin,
+            p.end);
+      }
     }
     ++word;
   }

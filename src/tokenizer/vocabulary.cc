@@ -13,9 +13,12 @@ std::uint32_t high_half(std::uint64_t hash) { return static_cast<std::uint32_t>(
 }  // namespace
 
 Vocabulary::Vocabulary(const VocabularyText& text) {
-  spellings_.reserve(text.object.size());
+  spellings_.reserve(text.value.size());
   VocabularyReader reader(text);
-  while (const auto entry = reader.next()) insert(entry->piece, entry->id, text.file);
+  while (const auto entry = reader.next()) {
+    insert(entry->piece, entry->id, text.file);
+    if (reader.has_scores()) scores_.push_back(entry->score);
+  }
   index_ids(text.file);
 }
 

@@ -37,8 +37,8 @@ struct VocabularyEntry {
 /// addressing, all spellings in one string.
 class Vocabulary {
  public:
-  /// From the text of a JSON object of piece: id. Throws BadFile for pieces that it holds twice, and for ids that are
-  /// not whole numbers from 0 to 2^31 - 1, or not unique.
+  /// From the text of a JSON object of piece: id, or an array of [piece, score]. Throws BadFile for pieces that it
+  /// holds twice, and for ids that are not whole numbers from 0 to 2^31 - 1, or not unique.
   explicit Vocabulary(const VocabularyText& text);
 
   std::size_t size() const { return entries_.size(); }
@@ -49,6 +49,8 @@ class Vocabulary {
   std::optional<VocabularyEntry> find(std::string_view piece, const PieceHash& hash) const;
   std::optional<std::string_view> piece_of(std::int32_t id) const;
   std::optional<VocabularyEntry> last() const;  // of the largest id; none: it is empty
+  /// By id; empty where the file gives none.
+  const std::vector<double>& scores() const { return scores_; }
 
  private:
   struct Entry {
@@ -70,6 +72,7 @@ class Vocabulary {
   std::vector<Entry> entries_;
   std::vector<Slot> slots_;                                    // a power of two, at least half of them empty
   std::vector<std::pair<std::int32_t, std::uint32_t>> by_id_;  // id and entry, ascending
+  std::vector<double> scores_;
   std::size_t longest_piece_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sightline/error.h"
@@ -40,8 +41,8 @@ std::size_t skip_value(std::string_view text, std::size_t at) {
   return kNone;
 }
 
-// Where the member `key` of the object at `object` begins, if it is an object too.
-std::size_t find_object(std::string_view text, std::size_t object, std::string_view key) {
+// Where the member `key` of the object at `object` begins, if it is an object too or, where asked for, an array.
+std::size_t find_member(std::string_view text, std::size_t object, std::string_view key, bool array_too) {
   std::size_t at = object + 1;
   while ((at = text.find_first_not_of(", \t\r\n", at)) != kNone && text[at] == '"') {
     const std::size_t key_begin = at + 1;
@@ -51,7 +52,7 @@ std::size_t find_object(std::string_view text, std::size_t object, std::string_v
     const std::size_t begin = text.find_first_not_of(kBlanks, colon + 1);
     if (begin == kNone) return kNone;
     const bool found = text.substr(key_begin, key_end - 1 - key_begin) == key;
-    if (found) return text[begin] == '{' ? begin : kNone;
+    if (found) return text[begin] == '{' || (array_too && text[begin] == '[') ? begin : kNone;
     at = skip_value(text, begin);
   }
   return kNone;
@@ -62,8 +63,8 @@ std::size_t find_object(std::string_view text, std::size_t object, std::string_v
 std::optional<VocabularyText> take_vocabulary(std::string& json, std::string_view file) {
   const std::size_t root = json.find_first_not_of(kBlanks);
   if (root == kNone || json[root] != '{') return std::nullopt;
-  const std::size_t model = find_object(json, root, "model");
-  const std::size_t begin = model == kNone ? kNone : find_object(json, model, "vocab");
+  const std::size_t model = find_member(json, root, "model", false);
+  const std::size_t begin = model == kNone ? kNone : find_member(json, model, "vocab", true);
   const std::size_t end = begin == kNone ? kNone : skip_value(json, begin);
   if (end == kNone) return std::nullopt;
   VocabularyText text{json.substr(begin, end - begin), std::string(file), begin};
@@ -72,25 +73,39 @@ std::optional<VocabularyText> take_vocabulary(std::string& json, std::string_vie
   return text;
 }
 
-VocabularyReader::VocabularyReader(const VocabularyText& text) : text_(text) { expect('{'); }
+VocabularyReader::VocabularyReader(const VocabularyText& text) : text_(text), has_scores_(text.value.starts_with('[')) {
+  expect(has_scores_ ? '[' : '{');
+}
 
 std::optional<VocabularyReader::Entry> VocabularyReader::next() {
-  const bool first = at_ == 1;
-  if (skip_blanks() == '}') return std::nullopt;
-  if (!first) expect(',');
+  if (skip_blanks() == (has_scores_ ? ']' : '}')) return std::nullopt;
+  if (count_++ > 0) expect(',');
   Entry entry;
+  if (has_scores_) {
+    read_pair(entry);
+    return entry;
+  }
   entry.piece = read_piece();
   expect(':');
   entry.id = read_id();
   return entry;
 }
 
+void VocabularyReader::read_pair(Entry& entry) {
+  expect('[');
+  entry.piece = read_piece();
+  entry.id = count_ - 1;
+  expect(',');
+  entry.score = read_score();
+  expect(']');
+}
+
 std::string_view VocabularyReader::read_piece() {
   if (skip_blanks() != '"') fail(at_, "a string is missing");
   const std::size_t begin = at_;
-  at_ = skip_string(text_.object, begin);
+  at_ = skip_string(text_.value, begin);
   if (at_ == kNone) fail(begin, "a string does not end");
-  const std::string_view literal = std::string_view(text_.object).substr(begin, at_ - begin);
+  const std::string_view literal = std::string_view(text_.value).substr(begin, at_ - begin);
   const std::string_view piece = literal.substr(1, literal.size() - 2);
   for (std::size_t i = 0; i < piece.size();) {
     const DecodedChar c = decode_char(piece, i);
@@ -106,9 +121,9 @@ std::string_view VocabularyReader::read_piece() {
 
 std::int32_t VocabularyReader::read_id() {
   skip_blanks();
-  const char* begin = text_.object.data() + at_;
+  const char* begin = text_.value.data() + at_;
   std::int32_t id = 0;
-  const auto [end, error] = std::from_chars(begin, text_.object.data() + text_.object.size(), id);
+  const auto [end, error] = std::from_chars(begin, text_.value.data() + text_.value.size(), id);
   const bool digits = error == std::errc() && *begin != '-' && (*begin != '0' || end == begin + 1);
   const bool ends = digits && (*end == ',' || *end == '}' || kBlanks.find(*end) != kNone);
   if (!ends) fail(at_, "an id must be a whole number from 0 to 2147483647");
@@ -116,10 +131,21 @@ std::int32_t VocabularyReader::read_id() {
   return id;
 }
 
+double VocabularyReader::read_score() {
+  const char first = skip_blanks();
+  const char* begin = text_.value.data() + at_;
+  double score = 0;
+  const auto [end, error] = std::from_chars(begin, text_.value.data() + text_.value.size(), score);
+  const bool number = error == std::errc() && (first == '-' || (first >= '0' && first <= '9')) && std::isfinite(score);
+  if (!number || (*end != ']' && kBlanks.find(*end) == kNone)) fail(at_, "a score must be a number");
+  at_ += static_cast<std::size_t>(end - begin);
+  return score;
+}
+
 char VocabularyReader::skip_blanks() {
-  at_ = text_.object.find_first_not_of(kBlanks, at_);
-  if (at_ == kNone) fail(text_.object.size(), "the vocabulary does not end");
-  return text_.object[at_];
+  at_ = text_.value.find_first_not_of(kBlanks, at_);
+  if (at_ == kNone) fail(text_.value.size(), "the vocabulary does not end");
+  return text_.value[at_];
 }
 
 void VocabularyReader::expect(char c) {
