@@ -29,11 +29,21 @@ void add_text_options(CLI::App& command, Options& options) {
   command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
 }
 
+void add_loading_options(CLI::App& command, Options& options) {
+  command.add_option("--pre", options.pretokenizer, "Pre-tokenizer of a GGUF file, instead of its own")
+      ->type_name("NAME");
+  command.add_flag("--strict", options.strict, "Refuse a model whose files have anything left over");
+}
+
 void add_model_options(CLI::App& command, Options& options) {
   command
       .add_option("-m,--model", options.model,
                   "Directory, .gguf file, or ORG/NAME in the\nHugging Face cache (default: all-MiniLM-L6-v2)")
       ->type_name("MODEL");
+  add_loading_options(command, options);
+  command.add_option("-c,--context", options.context, "Longest text in tokens (default: the model's)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));
   command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
@@ -155,6 +165,7 @@ void add_map(CLI::App& app, Options& options) {
 void add_info(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("info", "Say what a model's files hold");
   command.add_option("MODEL", options.model, "As -m of the other commands (default: all-MiniLM-L6-v2)")->type_name("");
+  add_loading_options(command, options);
   add_colour_option(command, options);
   command.footer("Example:\n  ./sightline info");
 }

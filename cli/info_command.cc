@@ -1,6 +1,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "cli/architecture_text.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/painter.h"
@@ -11,30 +14,12 @@
 namespace sightline::cli {
 namespace {
 
-// 22713216 -> "22,713,216"
-std::string grouped(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  return digits;
-}
-
-std::string_view name_of(model::Activation activation) {
-  switch (activation) {
-    case model::Activation::gelu:
-      return "GELU";
-    case model::Activation::gelu_tanh:
-      return "GELU (tanh)";
-    case model::Activation::relu:
-      return "ReLU";
-  }
-  return "";
-}
+constexpr int kNameWidth = 14;
 
 class InfoView {
  public:
-  InfoView(Painter& painter, const engine::ModelFacts& facts, const engine::WeightFacts& weights)
-      : painter_(painter), facts_(facts), weights_(weights) {}
+  InfoView(Painter& painter, const engine::ModelFacts& facts, const engine::WeightFacts& weights, bool gguf)
+      : painter_(painter), facts_(facts), weights_(weights), gguf_(gguf) {}
 
   void add() {
     painter_.accent(shown(facts_.name)).newline();
@@ -47,42 +32,66 @@ class InfoView {
  private:
   std::string shown(std::string_view text) const { return displayable(text, painter_.terminal().utf8); }
 
+  // A value that is wider than the terminal goes on below itself.
   void line(std::string_view name, std::string_view value) {
-    painter_.soft(pad_right(name, 14, painter_.terminal().utf8)).text(shown(value)).newline();
+    const int width = std::max(20, painter_.terminal().width - kNameWidth);
+    std::string rest = shown(value);
+    for (bool first = true; first || !rest.empty(); first = false) {
+      std::string_view left = rest;
+      std::string part = display_width(rest) <= width ? take_columns(left, width) : broken(left, width);
+      painter_.soft(pad_right(first ? name : "", kNameWidth, painter_.terminal().utf8)).text(part).newline();
+      rest = std::string(left);
+    }
+  }
+
+  // Off the front of `text`: what fits, up to a space if there is one.
+  static std::string broken(std::string_view& text, int width) {
+    std::string_view rest = text;
+    std::string part = take_columns(rest, width);
+    const std::size_t space = part.rfind(' ');
+    if (space != std::string::npos && space > 0) part.resize(space);
+    text.remove_prefix(part.size());
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    return part;
   }
 
   void add_architecture() {
     const model::TransformerConfig& config = facts_.config;
-    line("directory", facts_.directory.string());
+    line(gguf_ ? "file" : "directory", facts_.path.string());
     line("architecture",
          config.architecture.empty() ? config.family : fmt::format("{} ({})", config.architecture, config.family));
-    line("layers", grouped(config.layers));
-    const std::string groups =
-        config.kv_heads == config.query_heads ? "" : fmt::format(", {} for keys and values", config.kv_heads);
-    line("heads", fmt::format("{} a layer, {} numbers each{}", config.query_heads, config.head_width, groups));
-    line("width", fmt::format("{}, {} inside the feed-forward layers ({})", grouped(config.width),
-                              grouped(config.inner_width), name_of(config.activation)));
-    line("longest text", fmt::format("{} tokens", grouped(config.max_positions)));
+    line("layers", config.layer_groups == config.layers
+                       ? grouped(config.layers)
+                       : fmt::format("{}, sharing the weights of {}", config.layers, config.layer_groups));
+    line("heads", heads_text(config));
+    line("attention", attention_text(config));
+    line("positions", positions_text(config));
+    line("norms", norms_text(config));
+    line("width", feed_forward_text(config));
+    line("output", output_text(config));
+    line("longest text", fmt::format("{} tokens", grouped(facts_.max_tokens)));
   }
 
   void add_weights() {
-    std::string dtypes;
-    for (const auto& [dtype, elements] : weights_.dtypes) {
-      dtypes += fmt::format("{}{} {}", dtypes.empty() ? "" : ", ", grouped(elements), dtype);
-    }
     line("parameters", grouped(facts_.parameters));
-    line("weights",
-         fmt::format("{} tensors, {} bytes: {}", grouped(weights_.tensors), grouped(weights_.bytes), dtypes));
+    line("weights", fmt::format("{} tensors, {} bytes", grouped(weights_.tensors), grouped(weights_.bytes)));
+    for (const auto& [type, held] : weights_.types) {
+      line("", fmt::format("{}: {} numbers in {} tensors, {} bytes ({:.0f} %)", type, grouped(held.elements),
+                           grouped(held.tensors), grouped(held.bytes),
+                           100.0 * static_cast<double>(held.bytes) / static_cast<double>(weights_.bytes)));
+    }
   }
 
   void add_tokenizer() {
     if (!facts_.tokenizer) {
-      line("tokenizer", "none: the directory has no tokenizer.json");
+      line("tokenizer", gguf_ ? "none: the file has none" : "none: the directory has no tokenizer.json");
       return;
     }
     const engine::TokenizerFacts& tokenizer = *facts_.tokenizer;
     line("tokenizer",
-         fmt::format("{}, {} tokens", tokenizer.kind, grouped(static_cast<std::int64_t>(tokenizer.vocabulary))));
+         fmt::format("{}, {} tokens{}", tokenizer.kind, grouped(static_cast<std::int64_t>(tokenizer.vocabulary)),
+                     tokenizer.special_tokens == 0 ? ", none added to a text"
+                                                   : fmt::format(", {} added to a text", tokenizer.special_tokens)));
     if (tokenizer.file_padding)
       line("", fmt::format("its file pads to {} tokens: not applied", *tokenizer.file_padding));
     if (tokenizer.file_truncation)
@@ -92,16 +101,18 @@ class InfoView {
   Painter& painter_;
   const engine::ModelFacts& facts_;
   const engine::WeightFacts& weights_;
+  bool gguf_;
 };
 
 }  // namespace
 
 void run_info(const Options& options) {
-  const std::filesystem::path directory = chosen_model(options).path;
-  const engine::ModelFacts facts = engine::inspect_model(directory);
-  const engine::WeightFacts weights = engine::inspect_weights(directory);
+  const engine::ModelLocation location = chosen_model(options);
+  engine::ModelFacts facts = engine::inspect_model(location.path, {options.pretokenizer, options.strict});
+  facts.name = location.name;
+  const engine::WeightFacts weights = engine::inspect_weights(location.path);
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
-  InfoView(painter, facts, weights).add();
+  InfoView(painter, facts, weights, location.gguf).add();
   write_output(painter.result());
 }
 

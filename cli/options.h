@@ -1,6 +1,7 @@
 #ifndef SIGHTLINE_CLI_OPTIONS_H_
 #define SIGHTLINE_CLI_OPTIONS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,10 @@ class UsageError : public Error {
 struct Options {
   std::optional<std::string> text;  // "-" = standard input
   std::string file;                 // read the text from here
-  std::string model;                // directory; empty = the default one
+  std::string model;                // directory, GGUF file or org/name; empty = the default one
+  std::int64_t context = 0;         // longest text in tokens; 0 = what the model takes
+  std::string pretokenizer;         // in place of the one that a GGUF file names
+  bool strict = false;              // warnings of the model's files are errors
   int threads = 0;
   bool truncate = false;
 

@@ -81,7 +81,16 @@ engine::ModelLocation chosen_model(const Options& options) {
 }
 
 engine::Session open_session(const Options& options) {
-  return engine::Session::open(chosen_model(options).path, {options.threads});
+  const engine::ModelLocation location = chosen_model(options);
+  engine::SessionOptions session;
+  session.threads = options.threads;
+  session.name = location.name;
+  session.max_tokens = options.context;
+  session.pretokenizer = options.pretokenizer;
+  session.strict = options.strict;
+  engine::Session opened = engine::Session::open(location.path, session);
+  for (const std::string& warning : opened.model().warnings) write_note(warning);
+  return opened;
 }
 
 engine::LookOptions look_options(const Options& options, std::optional<int> top) {

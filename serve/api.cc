@@ -110,7 +110,7 @@ Api::Api(const engine::Session& session, const ServeOptions& options)
 
 std::string Api::model() const {
   ReportJson json = engine::model_json(session_.model());
-  json["max_tokens"] = session_.model().config.max_positions;
+  json["max_tokens"] = session_.model().max_tokens;
   json["max_text_bytes"] = options_.max_text;
   json["max_cells"] = kMaxCells;
   json["memory_bytes"] = store_.memory();

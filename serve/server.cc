@@ -101,13 +101,13 @@ std::string Server::url() const {
 
 std::string Server::memory_text() const {
   const engine::ModelFacts& model = parts_->session.model();
-  const std::int64_t tokens = model.config.max_positions;
+  const std::int64_t tokens = model.max_tokens;
   const std::size_t longest =
       engine::look_bytes(model, tokens, parts_->options.keep_layers) + engine::pass_bytes(model, tokens);
   std::string text = fmt::format(
       "memory: model {}, looks at most {}, requests and answers at most {}\n"
       "a look at the longest text, {} tokens, takes {}",
-      size_text(static_cast<std::size_t>(model.parameters) * sizeof(float)), size_text(parts_->options.memory),
+      size_text(static_cast<std::size_t>(model.weight_bytes)), size_text(parts_->options.memory),
       size_text(kMaxTransit), tokens, size_text(longest));
   if (longest > parts_->options.memory) {
     text += fmt::format(", which is refused: allow it with --memory {}, or keep fewer layers with --keep-layers",

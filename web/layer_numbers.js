@@ -1,11 +1,12 @@
 // The numbers of one layer as a one-file page carries them (docs/page.md): Q, K, V and row states in planes of bytes, deflated,
 // in base64. From them follows every score, and every weight.
+import { seenBy } from './look.js';
 import { SourceError } from './source.js';
 import { pause } from './slices.js';
 
 const CHUNK = 1 << 18;  // characters of base64 decoded at a time, a multiple of 4: under a millisecond
 const TYPES = { I16: 2, F32: 4 };
-const SCORE_FIELDS = ['scale', 'softcap', 'causal', 'query_position', 'window_left', 'window_right'];
+const SCORE_FIELDS = ['scale', 'softcap', 'causal', 'query_position', 'window_left', 'window_right', 'sinks'];
 
 const damaged = what => new SourceError('failed', `This file is damaged: ${what}.`);
 
@@ -146,11 +147,12 @@ export class LayerNumbers {
 
   /** Keys that a row sees: from, to. */
   seen(row) {
-    const { causal, query_position: first, window_left: left, window_right: right } = this.facts.score;
-    const at = first + row;
-    const from = left >= 0 ? at - left : 0;
-    const to = Math.min(causal ? at + 1 : this.keys, right >= 0 ? at + right + 1 : this.keys);
-    return [Math.min(Math.max(from, 0), this.keys), Math.max(to, 0)];
+    return seenBy(this.facts.score, row, this.keys);
+  }
+
+  /** The logit of a head's sink, by its place; null without one. */
+  sink(index) {
+    return this.facts.score.sinks?.[index] ?? null;
   }
 
   /** From a dot product to a score. */

@@ -16,6 +16,24 @@ export function visibleText(text) {
   return /^ +$/.test(shown) ? shown.replaceAll(' ', '␣') : shown;
 }
 
+/** What a token reads as: its text, or its piece where it has none or only a part of a character. */
+function tokenText({ text, piece }) {
+  return !text || text.includes('\ufffd') ? piece : text;
+}
+
+/** Keys that a row sees, from, to, by the `score` of a map or of a layer (docs/report.md). */
+export function seenBy({ causal, query_position: first, window_left: left, window_right: right }, row, keys) {
+  const at = first + row;
+  const from = left >= 0 ? at - left : 0;
+  const to = Math.min(causal ? at + 1 : keys, right >= 0 ? at + right + 1 : keys);
+  return [Math.min(Math.max(from, 0), keys), Math.max(to, 0)];
+}
+
+/** Whether no token of rows [top, bottom) sees any of keys [from, to). */
+export function hides(score, [top, bottom], [from, to], keys) {
+  return from >= seenBy(score, bottom - 1, keys)[1] || to <= seenBy(score, top, keys)[0];
+}
+
 /** An axis of a map as it is shown: its items are words, or the tokens themselves (`pieces`). `aside` and `sink` say what
  * is set aside: special tokens, the first token. Items keep their places; `shown(i)` is false for those set aside. */
 export class Axis {
@@ -46,7 +64,7 @@ export class Axis {
 
   label(i) {
     const { tokens, words } = this.#look;
-    if (this.pieces) return visibleText(tokens[i].text || tokens[i].piece);
+    if (this.pieces) return visibleText(tokenText(tokens[i]));
     return visibleText(words[i].label);
   }
 
@@ -179,6 +197,21 @@ export class Look {
 
   axis(options) {
     return new Axis(this, options);
+  }
+
+  /** Whether rows see nothing after themselves, in any map. */
+  get causal() {
+    return this.maps.every(map => map.score.causal);
+  }
+
+  /** Whether the first token is set aside as special ones are where maps are ranked (docs/report.md, `first`). */
+  get firstAside() {
+    return this.report.segments[this.tokens[0]?.segment] === 'first';
+  }
+
+  /** Whether heads have sinks. */
+  get sinks() {
+    return this.maps.some(map => map.score.sink !== undefined);
   }
 
   /** How many words of the text itself there are. */

@@ -103,10 +103,11 @@ export class Rail {
     const word = wordElement(scene.axis().label(scene.item()));
     const whole = sum && el('dl', { class: 'whole' },
       line(t('entropyHead'), t('nats', { n: sum.entropy.toFixed(2) })),
-      line(t('onSpecial'), percentText(sum.special_share)),
+      scene.look.firstAside ? line(t('onFirst'), percentText(sum.first_share)) : line(t('onSpecial'), percentText(sum.special_share)),
+      scene.look.sinks ? line(t('onSink'), percentText(sum.sink_share)) : [],
       line(t('onPrevious'), percentText(sum.previous_share)),
       line(t('onSame'), percentText(sum.same_share)),
-      line(t('onNext'), percentText(sum.next_share)),
+      scene.look.causal ? [] : line(t('onNext'), percentText(sum.next_share)),
       line(t('distance'), t('distanceTokens', { n: distanceText(sum.distance) })));
     this.#card.replaceChildren(...[
       el('dl', {}, line(rich('entropyOf', { w: word }), t('nats', { n: H.toFixed(2) }), t('likeWords', { k: Math.exp(H).toFixed(1) }))),

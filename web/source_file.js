@@ -100,19 +100,21 @@ export class FileSource {
     const numbers = await this.#layer(look, layer);
     signal?.throwIfAborted();
     const index = numbers.headIndex(head);
-    const { scale } = numbers.facts.score;
+    const { scale, softcap } = numbers.facts.score;
     const query = Array.from(numbers.query(index, token));
     const dots = Array.from({ length: numbers.keys }, (_, j) => numbers.key(index, j).reduce((sum, x, d) => sum + x * query[d], 0));
     const [from, to] = numbers.seen(token);
     const scoresOf = by => dots.map((dot, j) => (j >= from && j < to ? numbers.scored(dot, by) : -Infinity));
     const scores = scoresOf(scale);
-    const weights = softmax(scores);
+    const sink = numbers.sink(index);
+    const weights = softmax(scores, sink);
     const keys = dots.map((dot, j) => explainedKey(numbers, index, j, { dot, score: scores[j], weight: weights[j] }));
     return {
-      kind: 'self', layer, head, name: `L${layer}H${head}`, token, scaled: true, scale, query, keys,
+      kind: 'self', layer, head, name: `L${layer}H${head}`, token, scaled: true, scale, softcap, query, keys,
+      ...(sink == null ? {} : { sink: { logit: sink, weight: 1 - weights.reduce((a, b) => a + b, 0) } }),
       output: outputOf(keys, numbers.valueWidth),
       with_scale: peakOf(weights, scale),
-      without_scale: peakOf(softmax(scoresOf(1)), 1),
+      without_scale: peakOf(softmax(scoresOf(1), sink), 1),
     };
   }
 }

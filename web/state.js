@@ -33,7 +33,7 @@ export const FIELDS = {
   p: flag(),                            // pieces as they are; 0 = joined to words
   a: flag(),                            // special tokens set aside
   f: flag(),                            // the first token, a sink, set aside
-  n: word('entropy', ['entropy', 'special', 'previous', 'same', 'next', 'distance']),  // heads: the number shown
+  n: word('entropy', ['entropy', 'special', 'first', 'sink', 'previous', 'same', 'next', 'distance']),  // heads: the number shown
   z: real(null, -64, 64),               // map: zoom, log2 of pixels a token; null = all of it
   zx: real(null, -MANY, MANY),          // map: token (key) in the middle
   zy: real(null, -MANY, MANY),          // map: token (query) in the middle

@@ -21,6 +21,9 @@ std::size_t look_bytes(const ModelFacts& model, std::int64_t tokens, std::span<c
 /// and the kernel's workspace. A bound: small models may take half of it. `threads`: as SessionOptions::threads.
 std::size_t pass_bytes(const ModelFacts& model, std::int64_t tokens, int threads = 0, int top = 4);
 
+/// Bytes of the hidden states, where a look keeps them.
+std::size_t hidden_bytes(const ModelFacts& model, std::int64_t tokens);
+
 /// Layers that were asked for: ascending, each once.
 std::vector<int> distinct_layers(std::vector<int> layers);
 

@@ -8,6 +8,7 @@
 #include "sightline/error.h"
 #include "src/engine/memory.h"
 #include "src/format/checkpoint.h"
+#include "src/format/gguf.h"
 #include "src/format/file.h"
 #include "src/format/json.h"
 
@@ -16,10 +17,11 @@ namespace {
 
 constexpr const char* kTokenizerFile = "tokenizer.json";
 
-std::string display_name(const std::filesystem::path& directory) {
+std::string display_name(const std::filesystem::path& model) {
   std::error_code ignored;  // the working directory may have gone
-  const std::filesystem::path path = (std::filesystem::current_path(ignored) / directory).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();  // "models/x/" is x
+  const std::filesystem::path path = (std::filesystem::current_path(ignored) / model).lexically_normal();
+  const std::filesystem::path name = (path.has_filename() ? path : path.parent_path()).filename();  // "models/x/" is x
+  return (name.extension() == ".gguf" ? name.stem() : name).string();
 }
 
 // Ids and types of tokens are rows of the model's embeddings.
@@ -38,15 +40,26 @@ void require_fit(const std::string& file, const tokenizer::TokenRange& range, co
   }
 }
 
+bool has_tokenizer(const std::filesystem::path& path) {
+  if (!format::is_gguf(path)) return format::is_present(path / kTokenizerFile);
+  return format::Checkpoint::open(path).metadata()->has("tokenizer.ggml.model");
+}
+
+tokenizer::Tokenizer tokenizer_of_gguf(const std::filesystem::path& path, const std::string& pretokenizer) {
+  throw UnsupportedModel(fmt::format("{}: tokenizers inside GGUF files are not read yet {}", path.string(), pretokenizer));
+}
+
 }  // namespace
 
-ModelFacts describe(const std::filesystem::path& directory, const model::Transformer& transformer,
+ModelFacts describe(const std::filesystem::path& path, const model::Transformer& transformer,
                     const tokenizer::Tokenizer* tokenizer) {
   ModelFacts facts;
-  facts.name = display_name(directory);
-  facts.directory = directory;
+  facts.name = display_name(path);
+  facts.path = path;
   facts.config = transformer.config();
   facts.parameters = transformer.parameter_count();
+  facts.weight_bytes = inspect_weights(path).bytes;
+  facts.max_tokens = facts.config.max_positions;
   facts.warnings = transformer.warnings();
   if (tokenizer) {
     const auto special = static_cast<int>(tokenizer->encode("").tokens.size());  // what the template adds to no text
@@ -56,30 +69,44 @@ ModelFacts describe(const std::filesystem::path& directory, const model::Transfo
   return facts;
 }
 
-tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& directory, const model::Transformer& transformer) {
-  const std::filesystem::path file = directory / kTokenizerFile;
+tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& path, const std::string& pretokenizer,
+                                    const model::Transformer& transformer) {
+  if (format::is_gguf(path)) {
+    auto tokenizer = tokenizer_of_gguf(path, pretokenizer);
+    require_fit(path.string(), tokenizer.range(), transformer.config());
+    return tokenizer;
+  }
+  if (!pretokenizer.empty()) {
+    throw BadArgument(fmt::format("{}: \"{}\" stands for what a GGUF file names, and this model has a {} that says all",
+                                  path.string(), pretokenizer, kTokenizerFile));
+  }
+  const std::filesystem::path file = path / kTokenizerFile;
   auto tokenizer = tokenizer::Tokenizer::load(file);
   require_fit(file.string(), tokenizer.range(), transformer.config());
   return tokenizer;
 }
 
-ModelFacts inspect_model(const std::filesystem::path& directory) {
+ModelFacts inspect_model(const std::filesystem::path& path, const InspectOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
-    const auto transformer = model::Transformer::load(directory);
-    if (!format::is_present(directory / kTokenizerFile)) return describe(directory, transformer, nullptr);
-    const tokenizer::Tokenizer tokenizer = load_tokenizer(directory, transformer);
-    return describe(directory, transformer, &tokenizer);
+    const auto transformer = model::Transformer::load(path, {.strict = options.strict});
+    if (!has_tokenizer(path)) return describe(path, transformer, nullptr);
+    const tokenizer::Tokenizer tokenizer = load_tokenizer(path, options.pretokenizer, transformer);
+    return describe(path, transformer, &tokenizer);
   });
 }
 
-WeightFacts inspect_weights(const std::filesystem::path& directory) {
-  auto checkpoint = format::Checkpoint::open(directory);
+WeightFacts inspect_weights(const std::filesystem::path& path) {
+  auto checkpoint = format::Checkpoint::open(path);
   WeightFacts facts;
   for (const std::string& name : checkpoint.names()) {
     const format::Tensor& tensor = checkpoint.at(name);
+    const auto bytes = static_cast<std::int64_t>(tensor.bytes.size());
+    WeightFacts::OfType& type = facts.types[dtype_name(tensor.dtype)];
     ++facts.tensors;
-    facts.bytes += static_cast<std::int64_t>(tensor.bytes.size());
-    facts.dtypes[dtype_name(tensor.dtype)] += tensor.element_count();
+    ++type.tensors;
+    facts.bytes += bytes;
+    type.bytes += bytes;
+    type.elements += tensor.element_count();
   }
   return facts;
 }

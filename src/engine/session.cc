@@ -92,6 +92,18 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   data.summaries = capture.take_summaries();
 }
 
+std::optional<std::int64_t> memory_for(const SessionOptions& options) {
+  return options.memory ? options.memory : available_memory();
+}
+
+void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
+  if (max_tokens > facts.max_tokens) {
+    throw BadArgument(
+        fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name, facts.max_tokens));
+  }
+  if (max_tokens > 0) facts.max_tokens = max_tokens;
+}
+
 }  // namespace
 
 Session::Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts,
@@ -101,11 +113,14 @@ Session::Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer,
       facts_(std::move(facts)),
       options_(options) {}
 
-Session Session::open(const std::filesystem::path& directory, const SessionOptions& options) {
+Session Session::open(const std::filesystem::path& path, const SessionOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
-    auto transformer = model::Transformer::load(directory);
-    auto tokenizer = load_tokenizer(directory, transformer);
-    ModelFacts facts = describe(directory, transformer, &tokenizer);
+    require_memory({.weights = inspect_weights(path).bytes}, memory_for(options), "free some, or take a smaller model");
+    auto transformer = model::Transformer::load(path, {.strict = options.strict});
+    auto tokenizer = load_tokenizer(path, options.pretokenizer, transformer);
+    ModelFacts facts = describe(path, transformer, &tokenizer);
+    if (!options.name.empty()) facts.name = options.name;
+    limit_text(options.max_tokens, facts);
     return Session(std::move(transformer), std::move(tokenizer), std::move(facts), options);
   });
 }
@@ -114,7 +129,7 @@ tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const 
   if (text.size() > kMaxTextBytes) {
     throw BadArgument(fmt::format("the text has {} bytes: at most {} are read", text.size(), kMaxTextBytes));
   }
-  const auto limit = static_cast<std::size_t>(facts_.config.max_positions);
+  const auto limit = static_cast<std::size_t>(facts_.max_tokens);
   tokenizer::Encoding encoding = tokenizer_.encode(text);
   require_text(text, encoding);
   if (encoding.tokens.size() <= limit) return encoding;
@@ -134,6 +149,15 @@ std::int64_t Session::token_count(std::string_view text, bool truncate) const {
                        [&] { return static_cast<std::int64_t>(encode(text, truncate).tokens.size()); });
 }
 
+MemoryPlan Session::plan_look(std::int64_t tokens, const LookOptions& options) const {
+  MemoryPlan plan;
+  plan.weights = facts_.weight_bytes;
+  plan.kept = static_cast<std::int64_t>(look_bytes(facts_, tokens, options.keep_layers, options.top) +
+                                        (options.hidden ? hidden_bytes(facts_, tokens) : 0));
+  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, tokens, options_.threads, options.top));
+  return plan;
+}
+
 Look Session::look(std::string_view text, const LookOptions& options) const {
   return within_memory(kNoMemoryForText, [&] { return look_at(text, options); });
 }
@@ -142,6 +166,8 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   require_layers(facts_, options.keep_layers);
   const tokenizer::Encoding encoding = encode(text, options.truncate);
   const int top = kernel_top(options, special_count(encoding));
+  require_memory(plan_look(static_cast<std::int64_t>(encoding.tokens.size()), options), memory_for(options_),
+                 "give a shorter text, keep fewer layers, or take a smaller model");
 
   const auto data = std::make_shared<Look::Data>();
   data->model = facts_;

@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
 #include "src/engine/look.h"
+#include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/model_location.h"
 #include "src/model/transformer.h"
@@ -19,7 +22,12 @@ namespace sightline::engine {
 inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
 
 struct SessionOptions {
-  int threads = 0;  // 0: one a processor
+  int threads = 0;                      // 0: one a processor
+  std::string name;                     // of the model, for display; empty: that of its directory or file
+  std::int64_t max_tokens = 0;          // of a text, at most; 0: as many as the model takes
+  std::string pretokenizer;             // of a GGUF file's tokenizer, in place of the one that the file names
+  bool strict = false;                  // whatever would be a warning of the files is an error
+  std::optional<std::int64_t> memory{};  // bytes that may be taken; none: what the system has available
 };
 
 struct LookOptions {
@@ -34,21 +42,26 @@ struct LookOptions {
 /// text -> tokens -> model -> attention -> report. Nothing but `look()` runs a model. Safe for concurrent calls.
 class Session {
  public:
-  /// Opens a directory in Hugging Face layout: config.json, model.safetensors (or shards) and tokenizer.json.
-  /// Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel, OutOfMemory.
-  static Session open(const std::filesystem::path& directory, const SessionOptions& options = {});
+  /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF file.
+  /// Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel, BadArgument for a
+  /// max_tokens that the model does not take, OutOfMemory where the weights alone are more than there is memory for.
+  static Session open(const std::filesystem::path& path, const SessionOptions& options = {});
 
   const ModelFacts& model() const { return facts_; }
 
   /// One forward pass that observes every head, and one more of attention alone with special keys hidden (for
   /// `text_entropy`). Throws BadArgument for a text that is empty, that leaves no token, that is not UTF-8 (naming the
   /// byte), or that is longer than the model's limit without `truncate` (naming limit and length), and for a layer in
-  /// `keep_layers` that the model does not have; Cancelled; OutOfMemory.
+  /// `keep_layers` that the model does not have; Cancelled; OutOfMemory, also before the pass where plan_look() is more
+  /// than there is.
   Look look(std::string_view text, const LookOptions& options = {}) const;
 
   /// How many tokens look() would read, special ones counted; throws as it does for texts. With look_bytes() this says
   /// before the pass what it will take.
   std::int64_t token_count(std::string_view text, bool truncate = false) const;
+
+  /// What look() of so many tokens will take.
+  MemoryPlan plan_look(std::int64_t tokens, const LookOptions& options = {}) const;
 
  private:
   Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts, SessionOptions options);

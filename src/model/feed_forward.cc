@@ -5,14 +5,6 @@
 #include "src/ops/elementwise.h"
 
 namespace sightline::model {
-namespace {
-
-// Rows that go through an MLP together: the inner rows, 4 to 8 times as wide as the model, need memory for so many
-// alone, and the weights are read once for that many.
-constexpr std::int64_t kRows = 512;
-
-}  // namespace
-
 void activate(Activation activation, std::span<float> values, int threads) {
   switch (activation) {
     case Activation::gelu:
@@ -28,8 +20,8 @@ void activate(Activation activation, std::span<float> values, int threads) {
 
 void FeedForward::run(const LayerWeights& weights, const float* x, float* y) {
   const std::int64_t width = pass_.config.width;
-  for (std::int64_t row = 0; row < pass_.rows(); row += kRows) {
-    run_rows(weights, x + row * width, std::min(kRows, pass_.rows() - row), y + row * width);
+  for (std::int64_t row = 0; row < pass_.rows(); row += kFeedForwardRows) {
+    run_rows(weights, x + row * width, std::min(kFeedForwardRows, pass_.rows() - row), y + row * width);
   }
 }
 
@@ -102,7 +94,7 @@ void FeedForward::run_expert(const MlpWeights& expert, const std::vector<ops::Ex
                              float* y) {
   if (chosen.empty()) return;
   const std::int64_t width = pass_.config.width, count = static_cast<std::int64_t>(chosen.size());
-  float *gathered = gathered_.of_size(2 * kRows * width), *result = gathered + count * width;
+  float *gathered = gathered_.of_size(2 * kFeedForwardRows * width), *result = gathered + count * width;
   for (std::int64_t i = 0; i < count; ++i) std::copy_n(x + chosen[i].row * width, width, gathered + i * width);
   gated(expert, gathered, count, result);
   ops::add_expert(chosen, result, width, y, pass_.options.threads);

@@ -10,6 +10,10 @@
 
 namespace sightline::model {
 
+/// Rows that go through an MLP together: the inner rows, 4 to 8 times as wide as the model, need memory for so many
+/// alone, and the weights are read once for that many.
+inline constexpr std::int64_t kFeedForwardRows = 512;
+
 /// values = activation(values).
 void activate(Activation activation, std::span<float> values, int threads);
 

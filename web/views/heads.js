@@ -3,6 +3,7 @@ import { gazeTable } from '../colour.js';
 import { radioGroup } from '../controls.js';
 import { el, wordElement } from '../dom.js';
 import { distanceText, percentText, rich, t } from '../i18n.js';
+import { hides } from '../look.js';
 import { strong } from './text_sentence.js';
 
 const MOST_CELLS = 64;        // a side of a thumbnail
@@ -15,11 +16,29 @@ const MOST_REQUEST = 1 << 20; // cells that a request may ask for
 const NUMBERS = {
   entropy: { key: 'entropyHead', text: s => s.entropy.toFixed(2), share: s => s.entropy_normalised },
   special: { key: 'onSpecial', text: s => percentText(s.special_share), share: s => s.special_share },
+  first: { key: 'onFirst', text: s => percentText(s.first_share), share: s => s.first_share },
+  sink: { key: 'onSink', text: s => percentText(s.sink_share), share: s => s.sink_share },
   previous: { key: 'onPrevious', text: s => percentText(s.previous_share), share: s => s.previous_share },
   same: { key: 'onSame', text: s => percentText(s.same_share), share: s => s.same_share },
   next: { key: 'onNext', text: s => percentText(s.next_share), share: s => s.next_share },
   distance: { key: 'distance', text: s => distanceText(s.distance), share: (s, n) => s.distance / n },
 };
+
+/** Those of them that say something of a look. */
+function numbersOf(look) {
+  const silent = [look.firstAside ? 'special' : 'first', !look.sinks && 'sink', look.causal && 'next'];
+  return Object.keys(NUMBERS).filter(id => !silent.includes(id));
+}
+
+/** Cells [side, side] of a map, of `step` items a side, of which the rows see nothing. */
+function hiddenOf(map, axis, step, side, tokens) {
+  const hidden = new Uint8Array(side * side);
+  const range = cell => [axis.begin(cell * step), axis.end(Math.min(axis.count, (cell + 1) * step) - 1)];
+  for (let a = 0; a < side; a++) {
+    for (let b = 0; b < side; b++) hidden[a * side + b] = hides(map.score, range(a), range(b), tokens);
+  }
+  return hidden;
+}
 
 /** Which cells of `step` items a side hold something that is set aside. */
 function awayOf(axis, step) {
@@ -37,7 +56,9 @@ async function thumbnails(context) {
     const all = [0, axis.count];
     const data = await weights.block({ axis, maps: look.maps, rows: all, keys: all });
     const away = awayOf(axis, 1);
-    return look.maps.map((_, m) => ({ side: axis.count, data: data.subarray(m * axis.count ** 2, (m + 1) * axis.count ** 2), away }));
+    const hidden = perLayer(look, map => hiddenOf(map, axis, 1, axis.count, look.tokens.length));
+    return look.maps.map((map, m) => (
+      { side: axis.count, data: data.subarray(m * axis.count ** 2, (m + 1) * axis.count ** 2), away, hidden: hidden(map) }));
   }
   const n = look.tokens.length;
   let step = 1;
@@ -45,24 +66,35 @@ async function thumbnails(context) {
   const side = Math.ceil(n / step);
   const together = Math.max(1, Math.floor(MOST_REQUEST / (side * side)));
   const pictures = [];
-  const away = awayOf(look.axis({ pieces: true, aside: axis.aside, sink: axis.sink }), step);
+  const tokens = look.axis({ pieces: true, aside: axis.aside, sink: axis.sink });
+  const away = awayOf(tokens, step);
+  const hidden = perLayer(look, map => hiddenOf(map, tokens, step, side, n));
   for (let m = 0; m < look.maps.length; m += together) {
     const maps = look.maps.slice(m, m + together);
     const { data } = await source.weights({ look: look.id, maps, rows: [0, n], keys: [0, n], step }, { signal });
-    maps.forEach((_, k) => pictures.push({ side, data: data.subarray(k * side * side, (k + 1) * side * side), away }));
+    maps.forEach((map, k) => pictures.push({ side, data: data.subarray(k * side * side, (k + 1) * side * side), away, hidden: hidden(map) }));
   }
   return pictures;
 }
 
-// What is set aside keeps its place and shows the paper.
-function paint(canvas, { side, data, away }, context) {
+/** `make(map)` once a layer: what rows see is the layer's. */
+function perLayer(look, make) {
+  const made = new Map();
+  return map => {
+    if (!made.has(map.layer)) made.set(map.layer, make(map));
+    return made.get(map.layer);
+  };
+}
+
+// What is set aside or not seen keeps its place and shows the paper.
+function paint(canvas, { side, data, away, hidden }, context) {
   canvas.width = side;
   canvas.height = side;
   const paper = canvas.getContext('2d');
   const image = paper.createImageData(side, side);
   const table = gazeTable();
   for (let i = 0; i < data.length; i++) {
-    if (away[Math.floor(i / side)] || away[i % side]) continue;
+    if (away[Math.floor(i / side)] || away[i % side] || hidden?.[i]) continue;
     const colour = table[Math.round(context.shade(data[i]) * (table.length - 1))];
     image.data[4 * i] = colour[0];
     image.data[4 * i + 1] = colour[1];
@@ -181,8 +213,13 @@ class Heads {
     }
   }
 
+  // The number that the address names, if it says something of this look.
+  #number(n) {
+    return numbersOf(this.#context.look).includes(n) ? n : 'entropy';
+  }
+
   #drawNumbers({ n }) {
-    const { key, text, share } = NUMBERS[n];
+    const { key, text, share } = NUMBERS[this.#number(n)];
     this.#grid.setAttribute('aria-label', t('view.heads'));
     for (const { button, bar, number, map } of this.#tiles.values()) {
       const shown = text(map.summary);
@@ -194,15 +231,17 @@ class Heads {
 
   #lead() {
     const map = this.#context.look.sharpest();
-    this.#context.lead(t('askHeads'), rich('sayHeads', {
+    const said = this.#context.look.firstAside ? 'sayHeadsFirst' : 'sayHeads';
+    this.#context.lead(t('askHeads'), rich(said, {
       n: this.#context.look.maps.length, map: wordElement(t('layerHead', { l: map.layer, h: map.head })),
-      h: strong(map.summary.entropy.toFixed(2)), s: strong(percentText(map.summary.special_share)),
+      h: strong(map.summary.entropy.toFixed(2)),
+      s: strong(percentText(map.summary.special_share + map.summary.first_share)),
     }));
   }
 
   #drawFoot({ n }) {
-    const choices = Object.keys(NUMBERS).map(id => [id, t(`number.${id}`)]);
-    const group = radioGroup(t('headsShow'), choices, n, id => this.#context.set({ n: id }, { replace: true }));
+    const choices = numbersOf(this.#context.look).map(id => [id, t(`number.${id}`)]);
+    const group = radioGroup(t('headsShow'), choices, this.#number(n), id => this.#context.set({ n: id }, { replace: true }));
     const focused = this.#foot.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     this.#foot.replaceChildren(el('span', {}, t('headsLegend')), group);
     if (focused) this.#foot.querySelector('[aria-checked=true]').focus();
@@ -211,9 +250,9 @@ class Heads {
   #drawLarge({ l, h }) {
     const own = [...this.#tiles.values()].filter(tile => tile.map.layer === l && (h === 0 || tile.map.head === h) && tile.picture);
     if (own.length === 0) return;
-    const { side, away } = own[0].picture;
+    const { side, away, hidden } = own[0].picture;
     const data = own[0].picture.data.map((_, i) => own.reduce((sum, tile) => sum + tile.picture.data[i], 0) / own.length);
-    paint(this.#large, { side, data, away }, this.#context);
+    paint(this.#large, { side, data, away, hidden }, this.#context);
   }
 
   destroy() {

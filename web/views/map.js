@@ -82,7 +82,7 @@ class MapView {
     this.#grid = new MapGrid(this.#context);
     const inks = inksOf(document.documentElement);
     this.#painter.setInks(inks);
-    this.#store.show(this.#grid, rgbOf(inks.paper));
+    this.#store.show(this.#grid, { aside: rgbOf(inks.paper), hidden: rgbOf(inks.line) });
     this.#readout.setGrid(this.#grid);
     this.#rowShown = '';
     this.#overviewPart.hidden = this.#grid.count <= COLUMNS_UP_TO;

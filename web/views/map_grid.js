@@ -1,4 +1,5 @@
 // What a map is drawn from: cells between items, in tiles of 256 × 256, at level L each the mean of 2^L × 2^L weights.
+import { seenBy } from '../look.js';
 
 export const TILE = 256;  // cells
 
@@ -22,6 +23,8 @@ export class MapGrid {
     this.maps = context.chosenMaps().map(({ layer, head }) => ({ layer, head }));
     this.mean = context.mean();
     this.count = this.axis.count;
+    this.tokens = look.tokens.length;
+    this.score = context.chosenMaps()[0].score;
     this.topLevel = this.byItem ? 0 : Math.max(0, Math.ceil(Math.log2(this.count / TILE)));
     this.logarithmic = this.count > EASED_UP_TO;
   }
@@ -59,6 +62,23 @@ export class MapGrid {
 
   tile(level, row, col, signal) {
     return this.block(this.#range(level, row), this.#range(level, col), 1 << level, signal);
+  }
+
+  /** Cells of level `level` of which the items of row cell `row` see anything: from, to. All of a layer's heads see the same. */
+  seenCells(level, row) {
+    const step = 1 << level;
+    const first = Math.min(this.count - 1, row * step);
+    const last = Math.min(this.count, (row + 1) * step) - 1;
+    const from = seenBy(this.score, this.axis.begin(first), this.tokens)[0];
+    const to = seenBy(this.score, this.axis.end(last) - 1, this.tokens)[1];
+    if (from >= to) return [0, 0];
+    return [this.axis.itemOf(from) >> level, (this.axis.itemOf(to - 1) >> level) + 1];
+  }
+
+  /** Whether the items of row `row` see nothing of column `col`. */
+  hidden(row, col) {
+    const [from, to] = this.seenCells(0, row);
+    return col < from || col >= to;
   }
 
   /** Of `cells` cells of 2^level items from cell `first`: 0 = as it is, 1 = of a special token, 2 = set aside. */

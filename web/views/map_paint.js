@@ -127,7 +127,7 @@ export class MapPainter {
     context.textBaseline = 'middle';
     this.#eachSeen(camera.y, scene, (row, py) => {
       this.#eachSeen(camera.x, scene, (col, px) => {
-        if (!grid.axis.shown(row) || !grid.axis.shown(col)) return;
+        if (!grid.axis.shown(row) || !grid.axis.shown(col) || grid.hidden(row, col)) return;
         const weight = store.weight(row, col);
         const text = cellText(weight);
         if (!text) return;

@@ -54,8 +54,9 @@ export class MapReadout {
     const name = i => [wordElement(grid.axis.label(i)), grid.count > 64 && ` (${countText(i + 1)})`];
     const parts = [name(row), ' → ', name(col)].flat().filter(part => part);
     this.#pair.replaceChildren(...parts);
-    this.#weight.textContent = weight === undefined ? '…' : weightText(weight);
-    this.#times.textContent = grid.logarithmic && weight !== undefined ? t('mapTimes', { n: (weight * grid.count).toFixed(2) }) : '';
+    const hidden = grid.hidden(row, col);
+    this.#weight.textContent = hidden ? t('mapHidden') : weight === undefined ? '…' : weightText(weight);
+    this.#times.textContent = grid.logarithmic && weight !== undefined && !hidden ? t('mapTimes', { n: (weight * grid.count).toFixed(2) }) : '';
   }
 
   setRow(row, [, col], label) {

@@ -15,14 +15,17 @@ class Palette {
   #tables;
   #place;
   #aside;
+  #hidden;
 
-  constructor(grid, paper) {
+  constructor(grid, { aside, hidden }) {
     this.#tables = [gazeTable(false), gazeTable(true)].map(table => Uint32Array.from(table, packed));
     this.#place = grid.logarithmic ? w => easeLong(w, grid.count) : ease;
-    this.#aside = packed(paper);
+    this.#aside = packed(aside);
+    this.#hidden = packed(hidden);
   }
 
   colour(weight, mark) {
+    if (mark === 3) return this.#hidden;
     if (mark === 2) return this.#aside;
     return this.#tables[mark][Math.round(255 * Math.min(1, this.#place(weight)))];
   }
@@ -43,14 +46,15 @@ export class TileStore {
     this.#failed = failed;
   }
 
-  /** From here on tiles are of `grid`; those of another map are forgotten. `paper`: [r, g, b] of what is set aside. */
-  show(grid, paper) {
+  /** From here on tiles are of `grid`; those of another map are forgotten. `inks`: [r, g, b] of what is set `aside`, and of what is
+   * `hidden` to a row. */
+  show(grid, inks) {
     if (this.#grid?.name !== grid.name) {
       this.stop();
       this.#tiles.clear();
     }
     this.#grid = grid;
-    this.#palette = new Palette(grid, paper);
+    this.#palette = new Palette(grid, inks);
     for (const tile of this.#tiles.values()) tile.canvas = null;
   }
 
@@ -124,8 +128,11 @@ export class TileStore {
     const rowMarks = this.#grid.marks(level, row * TILE, tile.rows);
     const colMarks = this.#grid.marks(level, col * TILE, tile.cols);
     for (let r = 0, at = 0; r < tile.rows; r++) {
+      const [from, to] = this.#grid.seenCells(level, row * TILE + r);
       for (let c = 0; c < tile.cols; c++, at++) {
-        pixels[at] = this.#palette.colour(tile.data[at], Math.max(rowMarks[r], colMarks[c]));
+        const cell = col * TILE + c;
+        const mark = cell < from || cell >= to ? 3 : Math.max(rowMarks[r], colMarks[c]);
+        pixels[at] = this.#palette.colour(tile.data[at], mark);
       }
     }
     context.putImageData(image, 0, 0);

@@ -214,6 +214,7 @@ class StepsView {
     const shown = rowsOf(steps.weights, MOST_ROWS, [...new Set([explanation.token, chosen])]);
     const rows = shown.map(j => this.#row(j, { explanation, steps, chosen, sizes, scales }));
     if (shown.length < keys.length) rows.push(this.#restRow(steps.weights, shown));
+    if (explanation.sink) rows.push(this.#sinkRow(explanation.sink, steps.sinkWeight, sizes));
     this.#parts.body.style.setProperty('--row', `${sizes.height}px`);
     keepFocus(this.#parts.body, () => this.#parts.body.replaceChildren(...rows));
   }
@@ -250,12 +251,23 @@ class StepsView {
       empty(1, 3), gap(), empty(2, 2), gap(), empty(3, 1), el('td', { class: 'step-3 number' }, weightText(rest)), gap(), empty(4, 2));
   }
 
+  // The head's sink takes part in the softmax alone.
+  #sinkRow({ logit }, weight, sizes) {
+    const cell = (step, span, ...children) => el('td', { class: `step-${step}`, colspan: span }, ...children);
+    const number = (step, text) => el('td', { class: `step-${step} number` }, text);
+    const gap = () => el('td', { class: 'gap' });
+    return el('tr', { class: 'rest' }, el('th', { scope: 'row' }, t('stepsSink')),
+      cell(1, 3), gap(), cell(2, 1), number(2, scoreText(logit)), gap(),
+      cell(3, 1, bar(weight, sizes.weight, sizes.height, [0, 1], gaze(Math.max(0.1, weight)))), number(3, weightText(weight)), gap(),
+      cell(4, 2));
+  }
+
   #drawFoot({ explanation, steps, sizes }) {
     const { foot, sum, out } = this.#parts;
     const { state, set } = this.#context;
     const isOn = !!state().ca;
     keepFocus(foot, () => foot.replaceChildren(toggle(t('stepsCausal'), isOn, () => set({ ca: isOn ? 0 : 1 }))));
-    sum.textContent = `Σ = ${steps.weights.reduce((a, b) => a + b, 0).toFixed(3)}`;
+    sum.textContent = `Σ = ${steps.weights.reduce((a, b) => a + b, steps.sinkWeight ?? 0).toFixed(3)}`;
     const word = wordElement(this.#axis.label(explanation.token));
     if (steps.output) {
       const most = largest(explanation.keys.map(key => key.value));

@@ -14,18 +14,21 @@ export function gradientOf(weights) {
 }
 
 /** From an explanation of the report. `divisor`: null = the model's own; `causal` hides keys after the token.
- * @returns {{dots, scores, weights, output, entropy, gradient}} scores of hidden keys are −∞; output null without values */
+ * @returns {{dots, scores, weights, sinkWeight, output, entropy, gradient}} scores of hidden keys are −∞; output null without
+ *   values; sinkWeight null without a sink */
 export function stepsOf(explanation, { divisor = null, causal = false }) {
-  const { keys, token, query } = explanation;
+  const { keys, token, query, softcap, sink } = explanation;
+  const capped = score => (softcap > 0 ? softcap * Math.tanh(score / softcap) : score);
   const hidden = (key, j) => key.score == null || (causal && j > token);
   const dots = keys.map(key => key.dot ?? NaN);
-  const scores = keys.map((key, j) => (hidden(key, j) ? -Infinity : divisor == null ? key.score : dots[j] / divisor));
-  const weights = softmax(scores);
+  const scores = keys.map((key, j) => (hidden(key, j) ? -Infinity : divisor == null ? key.score : capped(dots[j] / divisor)));
+  const weights = softmax(scores, sink?.logit);
   const values = keys.map(key => key.value);
   const output = values.every(Boolean)
     ? Array.from({ length: values[0].length }, (_, d) => weights.reduce((sum, w, j) => sum + w * values[j][d], 0))
     : null;
-  return { query, dots, scores, weights, output, entropy: entropy(weights), gradient: gradientOf(weights) };
+  const sinkWeight = sink ? 1 - weights.reduce((a, b) => a + b, 0) : null;
+  return { query, dots, scores, weights, sinkWeight, output, entropy: entropy(weights), gradient: gradientOf(weights) };
 }
 
 /** What the model divides by: √D as a rule. */
