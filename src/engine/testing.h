@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,49 @@ inline void write_long_model(const std::filesystem::path& directory, std::int64_
   for (const auto& [name, tensor] : tensors) file.declare(name, tensor.dtype, tensor.shape);
   for (const auto& [name, tensor] : tensors) file.write(name, tensor.bytes);
   file.finish();
+}
+
+/// Writes one of the random decoders of tests/data, which have no tokenizer, into a new directory, with one whose tokens
+/// are words and letters. `bos`: it puts a special token before a text. `positions`: the longest text, 0 for the
+/// model's own; models with ropes alone take more.
+inline void write_decoder(const std::filesystem::path& directory, const std::string& model, bool bos,
+                          std::int64_t positions = 0) {
+  std::filesystem::copy(source_path("tests/data/conformance/models/" + model), directory);
+  nlohmann::json vocabulary = {{"[UNK]", 0}, {"[BOS]", 1}};
+  for (const char* piece : {"the", "animal", "didn", "cross", "street", "because", "it", "was", "too", "tired", "cat",
+                            "sat", "on", "mat", "'", ".", ",", "##s"}) {
+    vocabulary[piece] = vocabulary.size();
+  }
+  for (char c = 'a'; c <= 'z'; ++c) {
+    vocabulary[std::string(1, c)] = vocabulary.size();
+    vocabulary[std::string("##") + c] = vocabulary.size();
+  }
+  nlohmann::json single = nlohmann::json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}});
+  if (bos) single.insert(single.begin(), {{"SpecialToken", {{"id", "[BOS]"}, {"type_id", 0}}}});
+  const nlohmann::json tokenizer = {
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens",
+       {{{"id", 1}, {"content", "[BOS]"}, {"single_word", false}, {"lstrip", false}, {"rstrip", false},
+         {"normalized", false}, {"special", true}}}},
+      {"normalizer", {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", true},
+                      {"strip_accents", nullptr}, {"lowercase", true}}},
+      {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+      {"post_processor",
+       {{"type", "TemplateProcessing"},
+        {"single", single},
+        {"pair", single},
+        {"special_tokens", {{"[BOS]", {{"id", "[BOS]"}, {"ids", {1}}, {"tokens", {"[BOS]"}}}}}}}},
+      {"decoder", nullptr},
+      {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"continuing_subword_prefix", "##"},
+                 {"max_input_chars_per_word", 100}, {"vocab", vocabulary}}}};
+  std::ofstream(directory / "tokenizer.json") << tokenizer;
+  if (positions == 0) return;
+  auto config = nlohmann::json::parse(format::read_file(directory / "config.json", 1 << 20));
+  config["max_position_embeddings"] = positions;
+  std::filesystem::permissions(directory / "config.json", std::filesystem::perms::owner_all);
+  std::ofstream(directory / "config.json") << config;
 }
 
 /// Where all-MiniLM-L6-v2 is, or should be.
