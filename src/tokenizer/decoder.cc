@@ -9,6 +9,7 @@
 #include "sightline/error.h"
 #include "src/tokenizer/byte_level.h"
 #include "src/tokenizer/metaspace.h"
+#include "src/tokenizer/replacement.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {
@@ -120,16 +121,29 @@ Decoder make_strip(const JsonObject& json) {
   };
 }
 
+std::string replaced(const Regex& regex, const std::string& content, const std::string& piece) {
+  const NormalizedString text(piece);
+  std::string result;
+  std::size_t done = 0;
+  const auto keep_up_to = [&](std::size_t end) { result += to_utf8(CharSpan(text.chars()).subspan(done, end - done)); };
+  regex.for_each_match(text.chars(), [&](std::size_t begin, std::size_t end) {
+    keep_up_to(begin);
+    result += content;
+    done = end;
+  });
+  keep_up_to(text.chars().size());
+  return result;
+}
+
 Decoder make_replace(const JsonObject& json) {
-  const JsonObject pattern_json = json.require_object("pattern");
-  if (pattern_json.has("Regex")) {
-    throw UnsupportedModel(pattern_json.where("Regex") + " is not supported; only a String pattern is");
-  }
-  const std::string pattern = pattern_json.require_string("String");
-  if (pattern.empty()) throw UnsupportedModel(pattern_json.where("String") + " is empty, which is not supported");
-  const std::string content = json.require_string("content");
-  return [=](std::vector<std::string>& pieces) {
-    for (std::string& piece : pieces) replace_all(piece, pattern, content);
+  return [replacement = read_replacement(json)](std::vector<std::string>& pieces) {
+    for (std::string& piece : pieces) {
+      if (replacement.regex) {
+        piece = replaced(*replacement.regex, replacement.content, piece);
+      } else {
+        replace_all(piece, replacement.pattern, replacement.content);
+      }
+    }
   };
 }
 

@@ -3,6 +3,7 @@
 #include "sightline/error.h"
 #include "src/tokenizer/charsmap.h"
 #include "src/tokenizer/normal_forms.h"
+#include "src/tokenizer/replacement.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {
@@ -95,14 +96,14 @@ Normalizer make_strip(const JsonObject& json) {
 }
 
 Normalizer make_replace(const JsonObject& json) {
-  const JsonObject pattern_json = json.require_object("pattern");
-  if (pattern_json.has("Regex")) {
-    throw UnsupportedModel(pattern_json.where("Regex") + " is not supported; only a String pattern is");
-  }
-  const std::u32string pattern = to_chars(pattern_json.require_string("String"));
-  if (pattern.empty()) throw UnsupportedModel(pattern_json.where("String") + " is empty, which is not supported");
-  const std::u32string content = to_chars(json.require_string("content"));
-  return [=](NormalizedString& text) { text.replace(pattern, content); };
+  const Replacement replacement = read_replacement(json);
+  const std::u32string pattern = to_chars(replacement.pattern), content = to_chars(replacement.content);
+  if (!replacement.regex) return [=](NormalizedString& text) { text.replace(pattern, content); };
+  return [regex = *replacement.regex, content](NormalizedString& text) {
+    std::vector<NormalizedString::Stretch> stretches;
+    regex.for_each_match(text.chars(), [&](std::size_t begin, std::size_t end) { stretches.push_back({begin, end}); });
+    text.replace(stretches, content);
+  };
 }
 
 Normalizer make_prepend(const JsonObject& json) {

@@ -11,7 +11,7 @@ namespace sightline::tokenizer {
 using Normalizer = std::function<void(NormalizedString&)>;
 
 /// "normalizer": Sequence, BertNormalizer, NFC, NFD, NFKC, NFKD, Nmt, Lowercase, StripAccents, Strip, Precompiled,
-/// Prepend, Replace (of a string). Throws BadFile, UnsupportedModel.
+/// Prepend, Replace. Throws BadFile, UnsupportedModel.
 Normalizer make_normalizer(const JsonObject& json);
 
 }  // namespace sightline::tokenizer
