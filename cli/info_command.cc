@@ -97,7 +97,7 @@ class InfoView {
 }  // namespace
 
 void run_info(const Options& options) {
-  const std::filesystem::path directory = model_directory(options);
+  const std::filesystem::path directory = chosen_model(options).path;
   const engine::ModelFacts facts = engine::inspect_model(directory);
   const engine::WeightFacts weights = engine::inspect_weights(directory);
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));

@@ -28,19 +28,19 @@ void note_what_is_missing(const engine::Look& look) {
 
 }  // namespace
 
-std::filesystem::path model_directory(const Options& options) {
-  if (!options.model.empty()) return options.model;
+engine::ModelLocation chosen_model(const Options& options) {
+  if (!options.model.empty()) return engine::find_model(options.model);
   const std::filesystem::path directory = engine::default_model_directory();
   if (!format::is_present(directory)) {
     throw BadFile(
-        fmt::format("{}: the default model is not there; ./sightline fetches it, or name a model's directory with -m",
-                    directory.string()));
+        fmt::format("{}: the default model is not there; fetch it with sightline pull {}, or name one with -m",
+                    directory.string(), directory.filename().string()));
   }
-  return directory;
+  return engine::find_model(directory.string());
 }
 
 engine::Session open_session(const Options& options) {
-  return engine::Session::open(model_directory(options), {options.threads});
+  return engine::Session::open(chosen_model(options).path, {options.threads});
 }
 
 engine::Look look_at_text(const Options& options, std::optional<int> top) {

@@ -1,7 +1,6 @@
 #ifndef SIGHTLINE_CLI_VIEW_H_
 #define SIGHTLINE_CLI_VIEW_H_
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,12 +10,13 @@
 #include "cli/painter.h"
 #include "cli/weights.h"
 #include "src/engine/look.h"
+#include "src/engine/model_location.h"
 #include "src/engine/session.h"
 
 namespace sightline::cli {
 
-/// The directory that -m names, or the default one. Throws BadFile saying how to get it.
-std::filesystem::path model_directory(const Options& options);
+/// The model that -m names, or the default one. Throws BadArgument and BadFile saying how to get it.
+engine::ModelLocation chosen_model(const Options& options);
 /// Opens the model that the options name, or the default one.
 engine::Session open_session(const Options& options);
 /// The text of the options through that model, `top` keys kept a row; notes on standard error what was cut or dropped.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "sightline/error.h"
@@ -90,18 +89,6 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
 }
 
 }  // namespace
-
-std::filesystem::path default_model_directory() {
-  const auto set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value ? value : "");
-  };
-  const std::filesystem::path cache = set("XDG_CACHE_HOME"), home = set("HOME");
-  if (cache.empty() && home.empty()) {
-    throw BadArgument("neither XDG_CACHE_HOME nor HOME is set, so the default model cannot be found: name one with -m");
-  }
-  return (cache.empty() ? home / ".cache" : cache) / "sightline" / "all-MiniLM-L6-v2";
-}
 
 Session::Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts,
                  SessionOptions options)

@@ -9,14 +9,11 @@
 
 #include "src/engine/look.h"
 #include "src/engine/model_facts.h"
+#include "src/engine/model_location.h"
 #include "src/model/transformer.h"
 #include "src/tokenizer/tokenizer.h"
 
 namespace sightline::engine {
-
-/// Where the launcher keeps the default model: ${XDG_CACHE_HOME:-$HOME/.cache}/sightline/all-MiniLM-L6-v2.
-/// Throws BadArgument where neither variable is set.
-std::filesystem::path default_model_directory();
 
 /// The longest text that is read at all: far over what any model takes, so that a device cannot fill the memory.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;

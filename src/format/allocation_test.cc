@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "src/format/gguf_testing.h"
 #include "src/format/safetensors.h"
 #include "src/format/testing.h"
 
@@ -63,6 +64,44 @@ TEST(Allocation, OfAnEnormousShapeStaysSmall) {
   std::string bytes(8, '\0');
   bytes[0] = static_cast<char>(header.size());
   EXPECT_LT(largest_request_of(bytes + header + "1234"), 4096u);
+}
+
+// Counts and lengths of every power of two in every place of a GGUF file: none is taken at its word.
+TEST(Allocation, OfABadCountInAGgufFileStaysBelowTheFile) {
+  const std::string good = GgufBuilder()
+                               .string("general.architecture", "llama")
+                               .strings("tokenizer.ggml.tokens", {"a", "b"})
+                               .numbers("n", std::vector<float>{1, 2})
+                               .tensor("t", {2}, 0, "12345678")
+                               .bytes();
+  int refused = 0;
+  for (std::size_t at = 8; at + 8 <= good.size() - 8; at += 4) {
+    for (int bit = 8; bit < 64; ++bit) {
+      std::string bytes = good;
+      const std::uint64_t count = std::uint64_t{1} << bit;
+      std::memcpy(bytes.data() + at, &count, 8);
+      largest_request = total_requested = 0;
+      try {
+        parse_gguf(bytes);
+      } catch (const Error&) {
+        ++refused;
+      }
+      EXPECT_LT(largest_request, std::size_t{2048}) << at << " " << bit;
+      EXPECT_LT(total_requested, std::size_t{16} << 10) << at << " " << bit;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+}
+
+// What a good file costs grows with the file: pairs and records take a few times their bytes.
+TEST(Allocation, OfAGgufFileIsAFewTimesItsHeader) {
+  GgufBuilder builder;
+  for (int i = 0; i < 2000; ++i) builder.number("k" + std::to_string(i), std::uint8_t{1});
+  for (int i = 0; i < 2000; ++i) builder.tensor("t" + std::to_string(i), {0}, 0, "");
+  const std::string bytes = builder.bytes();
+  largest_request = total_requested = 0;
+  EXPECT_EQ(parse_gguf(bytes).tensors().size(), 2000u);
+  EXPECT_LT(total_requested, 12 * bytes.size()) << bytes.size();
 }
 
 }  // namespace

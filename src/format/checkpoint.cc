@@ -21,18 +21,32 @@ void check_shard_name(const JsonObject& weight_map, std::string_view tensor, con
 
 }  // namespace
 
-Checkpoint Checkpoint::open(const std::filesystem::path& directory) {
-  if (!is_present(directory)) throw BadFile(directory.string() + ": no such directory");
+Checkpoint Checkpoint::open(const std::filesystem::path& path) {
+  if (!is_present(path)) throw BadFile(path.string() + ": no such file or directory");
   Checkpoint checkpoint;
+  if (format::is_directory(path)) {
+    checkpoint.add_directory(path);
+  } else {
+    checkpoint.add_gguf(path);
+  }
+  return checkpoint;
+}
+
+void Checkpoint::add_gguf(const std::filesystem::path& path) {
+  name_ = path.string();
+  gguf_ = GgufFile::open(path);
+  for (const auto& [name, tensor] : gguf_->tensors()) tensors_.emplace(name, Entry{tensor});
+}
+
+void Checkpoint::add_directory(const std::filesystem::path& directory) {
   const std::filesystem::path single = directory / kSingleFile, index = directory / kIndexFile;
   if (is_present(index)) {
-    checkpoint.add_shards(directory, index);
+    add_shards(directory, index);
   } else if (is_present(single)) {
-    checkpoint.add_single(single);
+    add_single(single);
   } else {
     throw BadFile(directory.string() + ": no model here: neither " + kSingleFile + " nor " + kIndexFile);
   }
-  return checkpoint;
 }
 
 void Checkpoint::add_single(const std::filesystem::path& path) {

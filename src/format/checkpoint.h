@@ -3,20 +3,26 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/format/gguf.h"
 #include "src/format/safetensors.h"
 
 namespace sightline::format {
 
-/// The weights of a Hugging Face directory: the shards that model.safetensors.index.json names or, without an index,
-/// model.safetensors. Every shard of the index must be there and whole, and hold the tensors that the index says it
-/// holds; other files of the directory are never read. Throws BadFile naming the shard or the tensor.
+/// The weights of a model: of a GGUF file, or of a Hugging Face directory, whose shards model.safetensors.index.json
+/// names; without an index it is model.safetensors. Every shard of the index must be there and whole, and hold the
+/// tensors that the index says it holds; other files of the directory are never read. Throws BadFile naming the shard
+/// or the tensor, and what GgufFile throws.
 class Checkpoint {
  public:
-  static Checkpoint open(const std::filesystem::path& directory);
+  static Checkpoint open(const std::filesystem::path& path);
+
+  /// Of a GGUF file; null for safetensors, whose settings are in files of their own.
+  const GgufMetadata* metadata() const { return gguf_ ? &gguf_->metadata() : nullptr; }
 
   /// Null where there is no such tensor. What was found counts as used from then on.
   const Tensor* find(std::string_view name);
@@ -32,11 +38,14 @@ class Checkpoint {
     Tensor tensor;
     bool used = false;
   };
+  void add_gguf(const std::filesystem::path& path);
+  void add_directory(const std::filesystem::path& directory);
   void add_single(const std::filesystem::path& path);
   void add_shards(const std::filesystem::path& directory, const std::filesystem::path& index);
 
   std::string name_;
   std::vector<SafetensorsFile> files_;  // keep the mappings alive
+  std::optional<GgufFile> gguf_;
   std::map<std::string, Entry, std::less<>> tensors_;
 };
 

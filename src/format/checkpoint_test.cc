@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/format/gguf_testing.h"
 #include "src/format/testing.h"
 
 namespace sightline::format {
@@ -82,7 +83,29 @@ TEST(Checkpoint, SaysWhatADirectoryLacks) {
   EXPECT_EQ(refusal(directory),
             directory.path().string() + ": no model here: neither model.safetensors nor model.safetensors.index.json");
   EXPECT_EQ(error_of<BadFile>([&] { Checkpoint::open(directory / "absent"); }),
-            (directory / "absent").string() + ": no such directory");
+            (directory / "absent").string() + ": no such file or directory");
+}
+
+TEST(Checkpoint, OpensAGgufFile) {
+  const TestDirectory directory;
+  const auto path = directory.put("m.bin", GgufBuilder()
+                                               .string("general.architecture", "llama")
+                                               .tensor("a", {2, 1}, 0, std::string("\0\0\x80?\0\0\0\xC0", 8))
+                                               .bytes());
+  Checkpoint checkpoint = Checkpoint::open(path);
+  EXPECT_EQ(checkpoint.name(), path.string());
+  EXPECT_EQ(checkpoint.names(), Names{"a"});
+  EXPECT_EQ(to_f32(checkpoint.at("a")), (std::vector<float>{1, -2}));
+  EXPECT_EQ(checkpoint.at("a").shape, (std::vector<std::int64_t>{1, 2}));
+  ASSERT_NE(checkpoint.metadata(), nullptr);
+  EXPECT_EQ(checkpoint.metadata()->find_string("general.architecture"), "llama");
+  Checkpoint moved = std::move(checkpoint);
+  EXPECT_EQ(moved.metadata()->find_string("general.architecture"), "llama");
+  const auto other = directory.put("m.txt", "text");
+  EXPECT_EQ(error_of<BadFile>([&] { Checkpoint::open(other); }),
+            other.string() + ": does not begin with GGUF: not a GGUF file");
+  put_shard(directory, "model.safetensors", {"a"}, 1);
+  EXPECT_EQ(Checkpoint::open(directory.path()).metadata(), nullptr);
 }
 
 TEST(Checkpoint, RefusesAShardThatIsMissingOrCutShort) {

@@ -124,6 +124,11 @@ bool is_present(const std::filesystem::path& path) {
   return std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;
 }
 
+bool is_directory(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   return read_all(Descriptor(path, O_RDONLY), path, max_bytes);
 }

@@ -27,6 +27,8 @@ class MappedFile {
 
 /// Whether something has that name. What is there but cannot be looked at counts: opening it says why. Throws nothing.
 bool is_present(const std::filesystem::path& path);
+/// Whether it is a directory that can be looked at. Throws nothing.
+bool is_directory(const std::filesystem::path& path);
 
 /// The whole content of a file, which may be a pipe. Throws BadFile, also where it is longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);

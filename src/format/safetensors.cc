@@ -8,6 +8,7 @@
 
 #include "sightline/error.h"
 #include "src/format/json.h"
+#include "src/tensor/blocks.h"
 #include "src/tensor/dtype.h"
 #include "src/tensor/half.h"
 
@@ -134,7 +135,11 @@ void widen(std::span<const std::byte> bytes, std::vector<float>& out, Widen wide
 
 }  // namespace
 
-std::int64_t Tensor::element_count() const { return static_cast<std::int64_t>(bytes.size() / dtype_size(dtype)); }
+std::int64_t Tensor::element_count() const {
+  const BlockLayout block = block_layout(dtype);
+  const std::size_t unit = block.bytes > 0 ? block.bytes : dtype_size(dtype);
+  return static_cast<std::int64_t>(bytes.size() / unit * block.width);
+}
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   auto mapping = std::make_shared<const MappedFile>(path);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the seeds of fuzz_safetensors, fuzz_json and fuzz_http into corpus/ beside this file.
+"""Writes the seeds of fuzz_safetensors, fuzz_gguf, fuzz_json and fuzz_http into corpus/ beside this file.
 
-Seeds are small files, good and hostile, each named by what it holds. Those of safetensors are made from headers written out below and
-from the files of tests/data/cases/reports.jsonl. Run again after a change here; the result is in the repository.
+Seeds are small files, good and hostile, each named by what it holds. Those of tensor files are made from headers written out below
+and from the files of tests/data/cases/reports.jsonl. Run again after a change here; the result is in the repository.
 """
 
 import base64
@@ -29,15 +29,15 @@ def entry(dtype, shape, begin, end):
     return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
 
 
-def safetensors_of_reports():
+def files_of_reports(kind):
+    """Name and content of the files of the cases KIND_accept and KIND_reject."""
     for line in REPORTS.read_text("utf-8").rstrip("\n").split("\n"):  # not splitlines: texts hold U+2028
         report = json.loads(line)
         case = report["case"]
-        if case["kind"] == "safetensors_reject":
-            for file in case["files"]:
-                yield report["id"].lower() + "_" + file["name"], base64.b64decode(file["bytes_base64"])
-        elif case["kind"] == "safetensors_accept":
-            yield report["id"].lower() + "_accept", base64.b64decode(case["bytes_base64"])
+        if case["kind"] not in (f"{kind}_accept", f"{kind}_reject"):
+            continue
+        for file in case.get("files", [case | {"name": "accept"}]):
+            yield report["id"].lower() + "_" + file["name"], base64.b64decode(file["bytes_base64"])
 
 
 SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E5M2": 1, "F8_E4M3": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4,
@@ -64,6 +64,54 @@ SAFETENSORS = {
     "deep_shape": safetensors(b'{"t":{"dtype":"U8","shape":' + b"[" * 200 + b"]" * 200 + b',"data_offsets":[0,0]}}'),
     "metadata_number": safetensors({"__metadata__": {"a": 1}}),
     "escape_in_name": safetensors(b'{"\\u001b[2J\\n":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}'),
+}
+
+# Value types by number: a letter of struct for numbers, None for strings and arrays.
+GGUF_VALUES = ["B", "b", "H", "h", "I", "i", "f", "?", None, None, "Q", "q", "d"]
+
+
+def gguf_string(text):
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+def gguf(pairs, records=(), data=b"", version=3):
+    """Pairs are (key, type, bytes), records (name, dimensions, type, offset)."""
+    file = b"GGUF" + struct.pack("<IQQ", version, len(records), len(pairs))
+    for key, kind, value in pairs:
+        file += gguf_string(key) + struct.pack("<I", kind) + value
+    for name, dimensions, kind, offset in records:
+        file += gguf_string(name) + struct.pack(f"<I{len(dimensions)}QIQ", len(dimensions), *dimensions, kind, offset)
+    return file + bytes(-len(file) % 32) + data if data else file
+
+
+def every_gguf_value():
+    pairs = [(f"n{i}", i, struct.pack("<" + code, 1)) for i, code in enumerate(GGUF_VALUES) if code]
+    arrays = [(f"a{i}", 9, struct.pack("<IQ3" + code, i, 3, 1, 0, 1)) for i, code in enumerate(GGUF_VALUES) if code]
+    tokens = struct.pack("<IQ", 8, 2) + gguf_string("a") + gguf_string("b")
+    return pairs + arrays + [("s", 8, gguf_string("text")), ("tokenizer.ggml.tokens", 9, tokens)]
+
+
+GGUF_BLOCKS = {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 10: (256, 84), 11: (256, 110), 12: (256, 144),
+               13: (256, 176), 14: (256, 210), 20: (32, 18), 23: (256, 136), 39: (32, 17)}
+
+
+def every_gguf_block():
+    records, data = [], b""
+    for kind, (width, size) in GGUF_BLOCKS.items():
+        records.append((f"t{kind}", [width, 2], kind, len(data)))
+        data += bytes(2 * size)
+        data += bytes(-len(data) % 32)
+    return gguf([("general.architecture", 8, gguf_string("llama"))], records, data)
+
+
+GGUF = {
+    "every_value": gguf(every_gguf_value()),
+    "every_block": every_gguf_block(),
+    "version_2": gguf([("general.alignment", 4, struct.pack("<I", 64))], [("t", [3, 2], 0, 0)], bytes(64), version=2),
+    "part": gguf([("split.no", 2, bytes(2)), ("split.count", 2, struct.pack("<H", 3))]),
+    "unsupported_type": gguf([], [("t", [256], 16, 0)], bytes(96)),
+    "overlap": gguf([], [("a", [16], 0, 0), ("b", [8], 0, 32)], bytes(64)),
+    "part_of_a_block": gguf([], [("a", [48], 8, 0)], bytes(64)),
 }
 
 JSON = {
@@ -127,8 +175,10 @@ HTTP = {
 }
 
 if __name__ == "__main__":
-    for name, content in {**dict(safetensors_of_reports()), **SAFETENSORS}.items():
+    for name, content in {**dict(files_of_reports("safetensors")), **SAFETENSORS}.items():
         put("safetensors", name, content)
+    for name, content in {**dict(files_of_reports("gguf")), **GGUF}.items():
+        put("gguf", name, content)
     for name, content in JSON.items():
         put("json", name, content)
     for name, content in HTTP.items():
