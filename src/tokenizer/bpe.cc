@@ -54,8 +54,7 @@ class WordCache {
     return words_[hash_of(word) % kCachedWords];
   }
   static bool holds(const Word& place, CharSpan word) {
-    return !place.tokens.empty() &&
-           std::ranges::equal(place.text, word, {}, {}, [](const Char& c) { return c.code; });
+    return !place.tokens.empty() && std::ranges::equal(place.text, word, {}, {}, [](const Char& c) { return c.code; });
   }
 
  private:

@@ -17,10 +17,10 @@ struct JsonText {
   std::size_t position = 0;  // byte of the file at which the value begins
 };
 
-/// Takes a member of "model" that is an object or an array out of the text of a tokenizer.json, and leaves blanks within
-/// its brackets: what is left is a small JSON text in which positions are unchanged. Parsed with the rest, a vocabulary
-/// or its merges would cost five times as much: a tree node and a string for each. Nothing where the text has no such
-/// value, or is not JSON.
+/// Takes a member of "model" that is an object or an array out of the text of a tokenizer.json, and leaves blanks
+/// within its brackets: what is left is a small JSON text in which positions are unchanged. Parsed with the rest, a
+/// vocabulary or its merges would cost five times as much: a tree node and a string for each. Nothing where the text
+/// has no such value, or is not JSON.
 std::optional<JsonText> take_from_model(std::string& json, std::string_view file, std::string_view member);
 
 /// Reads such a text from the left. Throws BadFile, saying in which key and at which byte of the file.

@@ -111,9 +111,7 @@ Merges::Merges(const Vocabulary& vocabulary, std::span<const float> scores) {
   }
 }
 
-std::size_t Merges::home(std::uint64_t pair) const {
-  return (pair * 0x9E3779B97F4A7C15u >> 20) & (slots_.size() - 1);
-}
+std::size_t Merges::home(std::uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u >> 20) & (slots_.size() - 1); }
 
 Merges::Slot& Merges::slot_of(std::uint64_t pair) {
   std::size_t at = home(pair);

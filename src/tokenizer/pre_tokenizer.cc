@@ -1,5 +1,6 @@
 #include "src/tokenizer/pre_tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -183,6 +184,20 @@ PreTokenizer make_regex_splitter(const Regex& regex, Behavior behavior, bool inv
     find_matches(regex, inverted, chars, split, out);
   };
   return make_splitter(find, behavior);
+}
+
+// {"Regex": ...}, or {"String": ...}, which stands for itself.
+Regex read_pattern(const JsonObject& json) {
+  const JsonObject pattern = json.require_object("pattern");
+  if (pattern.has("Regex")) return {pattern.require_string("Regex"), pattern.where("Regex")};
+  const std::string& text = pattern.require_string("String");
+  if (text.empty()) throw UnsupportedModel(pattern.where("String") + " is empty, which is not supported");
+  std::string escaped;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x80 && is_punctuation(static_cast<unsigned char>(c))) escaped += '\\';
+    escaped += c;
+  }
+  return {escaped, pattern.where("String")};
 }
 
 PreTokenizer make_split(const JsonObject& json) {

@@ -41,8 +41,8 @@ class Vocabulary {
   /// From the text of a JSON object of piece: id, or an array of [piece, score]. Throws BadFile for pieces that it
   /// holds twice, and for ids that are not whole numbers from 0 to 2^31 - 1, or not unique.
   explicit Vocabulary(const JsonText& text);
-  /// Pieces in the order of their ids. Of equal pieces the last one is found; both ids have their piece. `scores` are as
-  /// many, or none.
+  /// Pieces in the order of their ids. Of equal pieces the last one is found; both ids have their piece. `scores` are
+  /// as many, or none.
   explicit Vocabulary(std::span<const std::string_view> pieces, std::vector<double> scores = {});
 
   std::size_t size() const { return entries_.size(); }
