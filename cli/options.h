@@ -21,7 +21,7 @@ class UsageError : public Error {
 struct Options {
   std::optional<std::string> text;  // "-" = standard input
   std::string file;                 // read the text from here
-  std::string model;                // directory, GGUF file or org/name; empty = the default one
+  std::string model;                // as engine::find_model() takes it; empty = the default one
   std::int64_t context = 0;         // longest text in tokens; 0 = what the model takes
   std::string pretokenizer;         // in place of the one that a GGUF file names
   bool strict = false;              // warnings of the model's files are errors
@@ -57,6 +57,8 @@ struct Options {
   bool jsonl = false;       // reports of --lines
   bool keep_going = false;  // after a text that cannot be looked at
   std::vector<std::string> save;  // tensors of the pass for the file of -o
+  std::string source;       // what import reads; it writes to `output`
+  std::string tokenizer;    // of a llama2.c checkpoint
   ColourChoice colour = ColourChoice::automatic;
 };
 
