@@ -10,6 +10,7 @@ void run_look(const Options& options);
 void run_explain(const Options& options);
 void run_map(const Options& options);
 void run_info(const Options& options);
+void run_tokens(const Options& options);
 void run_serve(const Options& options);  // answers until a signal comes
 
 }  // namespace sightline::cli
