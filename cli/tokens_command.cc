@@ -62,7 +62,8 @@ std::string_view note_of(const Tokenizer& tokenizer, const Token& token, const T
 }
 
 std::vector<Row> rows_of_text(const Tokenizer& tokenizer, std::string_view text, const Options& options) {
-  const tokenizer::Encoding encoding = tokenizer.encode(text, {.add_special = !options.no_special});
+  const tokenizer::Encoding encoding =
+      tokenizer.encode(text, {.add_special = !options.no_special, .parse_special = options.special});
   const std::vector<std::uint32_t> before = count_characters(text);
   std::vector<Row> rows;
   rows.reserve(encoding.tokens.size());

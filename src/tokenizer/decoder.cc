@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/tokenizer/byte_level.h"
 #include "src/tokenizer/byte_piece.h"
 #include "src/tokenizer/metaspace.h"
 #include "src/tokenizer/replacement.h"
@@ -78,6 +79,8 @@ void join_bytes(std::vector<std::string>& pieces) {
 
 Decoder make_byte_fallback(const JsonObject&) { return join_bytes; }
 
+Decoder make_byte_level(const JsonObject&) { return decode_bytes; }
+
 Decoder make_fuse(const JsonObject&) {
   return [](std::vector<std::string>& pieces) {
     std::string fused;
@@ -149,6 +152,7 @@ Decoder make_decoder(const JsonObject& json) {
   static const std::vector<StageType<Decoder>> kTypes = {
       {"BPEDecoder", {"suffix"}, make_bpe_decoder},
       {"ByteFallback", {}, make_byte_fallback},
+      {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}, make_byte_level},
       {"Fuse", {}, make_fuse},
       {"Metaspace", {"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"}, make_metaspace_decoder},
       {"Replace", {"pattern", "content"}, make_replace},

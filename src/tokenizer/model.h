@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/tokenizer/merges.h"
 #include "src/tokenizer/normalized_string.h"
 #include "src/tokenizer/stage.h"
 #include "src/tokenizer/vocabulary.h"
@@ -29,8 +30,8 @@ class Model {
   virtual void tokenize(CharSpan pre_token, std::vector<ModelToken>& out) const = 0;
 };
 
-/// "model": Unigram, WordPiece; its "vocab" was read before. Throws BadFile, UnsupportedModel.
-std::unique_ptr<const Model> make_model(const JsonObject& json, Vocabulary vocabulary);
+/// "model": BPE, Unigram, WordPiece; its "vocab" and "merges" were read before. Throws BadFile, UnsupportedModel.
+std::unique_ptr<const Model> make_model(const JsonObject& json, Vocabulary vocabulary, Merges merges);
 
 }  // namespace sightline::tokenizer
 

@@ -5,7 +5,7 @@
 namespace sightline::tokenizer {
 namespace {
 
-Vocabulary read(const std::string& object) { return Vocabulary(VocabularyText{object, "tokenizer.json", 100}); }
+Vocabulary read(const std::string& object) { return Vocabulary(JsonText{object, "tokenizer.json", 100}); }
 std::string refusal(const std::string& object) {
   return error_of<BadFile>([&] { read(object); });
 }
@@ -74,7 +74,7 @@ TEST(Vocabulary, RefusesWhatIsNotAVocabularyAndSaysWhere) {
   EXPECT_EQ(refusal("{\"a\":1,}"), at(107, "a string is missing"));
   EXPECT_EQ(refusal("{,\"a\":1}"), at(101, "a string is missing"));
   EXPECT_EQ(refusal("{\"a\":1"), at(105, "an id must be a whole number from 0 to 2147483647"));
-  EXPECT_EQ(refusal("{\"a\":1 "), at(107, "the vocabulary does not end"));
+  EXPECT_EQ(refusal("{\"a\":1 "), at(107, "the value does not end"));
   EXPECT_EQ(refusal("{\"a"), at(101, "a string does not end"));
   EXPECT_EQ(refusal("{\"a\tb\":1}"), at(103, "not valid JSON: a character that a string may not hold"));
   EXPECT_EQ(refusal("{\"a\xff\":1}"), at(103, "not valid JSON: a character that a string may not hold"));
@@ -105,26 +105,26 @@ TEST(Vocabulary, RefusesPairsThatAreNone) {
   EXPECT_EQ(refusal("[[\"a\",1,2]]"), at(106, bad_score));
   EXPECT_EQ(refusal("[[\"a\",1] [\"b\",1]]"), at(109, "',' is missing"));
   EXPECT_EQ(refusal("[[\"a\",1],]"), at(109, "'[' is missing"));
-  EXPECT_EQ(refusal("[[\"a\",1]"), at(108, "the vocabulary does not end"));
+  EXPECT_EQ(refusal("[[\"a\",1]"), at(108, "the value does not end"));
   EXPECT_EQ(refusal("[[\"a\",0],[\"a\",1]]"), R"(tokenizer.json: "model.vocab" holds "a" twice)");
 }
 
-TEST(VocabularyText, IsTakenOutOfTheFile) {
+TEST(JsonText, IsTakenOutOfTheFile) {
   std::string json = R"({"x": [{"vocab": {"no": 1}}], "y": "\"model\": {", "model": {"m": [], "vocab": {"a}\"": 1}}})";
   const std::string before = json;
-  const auto text = take_vocabulary(json, "f");
+  const auto text = take_from_model(json, "f", "vocab");
   ASSERT_TRUE(text);
   EXPECT_EQ(text->value, R"({"a}\"": 1})");
   EXPECT_EQ(text->position, before.find(text->value));
   EXPECT_EQ(json, R"({"x": [{"vocab": {"no": 1}}], "y": "\"model\": {", "model": {"m": [], "vocab": {         }}})");
 }
 
-TEST(VocabularyText, IsLeftWhereThereIsNone) {
+TEST(JsonText, IsLeftWhereThereIsNone) {
   for (const char* source : {"", " ", "[]", "{}", R"({"model": 1})", R"({"model": []})", R"({"model": {"vocab": 1}})",
                              R"({"vocab": {"a": 1}})", R"({"model": {"vocab": {"a": 1)", R"({"model": {"vocab": {"a)",
                              R"({"model")", R"({"model":)", R"({model: {"vocab": {}}})", "{\"a}", "{", "{\"a\":1]"}) {
     std::string json = source;
-    EXPECT_FALSE(take_vocabulary(json, "f")) << source;
+    EXPECT_FALSE(take_from_model(json, "f", "vocab")) << source;
     EXPECT_EQ(json, source);
   }
 }
