@@ -23,7 +23,6 @@ struct Options {
   std::string file;                 // read the text from here
   std::string model;                // as engine::find_model() takes it; empty = the default one
   std::int64_t context = 0;         // longest text in tokens; 0 = what the model takes
-  std::string pretokenizer;         // in place of the one that a GGUF file names
   bool strict = false;              // warnings of the model's files are errors
   int threads = 0;
   bool truncate = false;
@@ -35,6 +34,10 @@ struct Options {
   bool no_special = false;
   std::string rows, keys;  // items of the map as "A:B", from 1; empty = what there is room for
   bool heads = false;      // every head of a model with many
+  bool special = false;  // spellings of special tokens in the text are those tokens
+  bool ids = false;
+  std::string decode;  // ids between commas
+  std::string pre;     // how a GGUF file's tokenizer finds words; empty = as it says
   bool no_scale = false;
   bool all = false;
 

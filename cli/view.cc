@@ -86,7 +86,7 @@ engine::Session open_session(const Options& options) {
   session.threads = options.threads;
   session.name = location.name;
   session.max_tokens = options.context;
-  session.pretokenizer = options.pretokenizer;
+  session.pretokenizer = options.pre;
   session.strict = options.strict;
   engine::Session opened = engine::Session::open(location.path, session);
   for (const std::string& warning : opened.model().warnings) write_note(warning);

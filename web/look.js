@@ -16,11 +16,6 @@ export function visibleText(text) {
   return /^ +$/.test(shown) ? shown.replaceAll(' ', '␣') : shown;
 }
 
-/** What a token reads as: its text, or its piece where it has none or only a part of a character. */
-function tokenText({ text, piece }) {
-  return !text || text.includes('\ufffd') ? piece : text;
-}
-
 /** Keys that a row sees, from, to, by the `score` of a map or of a layer (docs/report.md). */
 export function seenBy({ causal, query_position: first, window_left: left, window_right: right }, row, keys) {
   const at = first + row;
@@ -64,7 +59,7 @@ export class Axis {
 
   label(i) {
     const { tokens, words } = this.#look;
-    if (this.pieces) return visibleText(tokenText(tokens[i]));
+    if (this.pieces) return visibleText(tokens[i].label);
     return visibleText(words[i].label);
   }
 

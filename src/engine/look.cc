@@ -19,7 +19,7 @@ Axis items_of_tokens(const std::vector<LookToken>& tokens) {
   Axis items;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const auto index = static_cast<std::int64_t>(i);
-    items.push_back({tokens[i].piece, index, index + 1, tokens[i].byte_begin, tokens[i].byte_end, tokens[i].special});
+    items.push_back({tokens[i].label, index, index + 1, tokens[i].byte_begin, tokens[i].byte_end, tokens[i].special});
   }
   return items;
 }

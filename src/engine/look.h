@@ -43,6 +43,9 @@ struct LookToken {
   std::size_t char_begin = 0, char_end = 0;  // the same in code points
   std::int64_t word = 0;                     // index into words()
   bool special = false;                      // added by the template
+  // What it reads as, in UTF-8: its text; the piece of special tokens and where pieces are readable as they are
+  // (WordPiece); bytes that are only a part of a character as "\xf0".
+  std::string label;
 };
 
 /// A stretch of the text that is visible and of which the tokenizer kept nothing (it cleans some characters away).

@@ -7,6 +7,7 @@
 
 #include "sightline/error.h"
 #include "src/engine/memory.h"
+#include "src/engine/model_tokenizer.h"
 #include "src/format/checkpoint.h"
 #include "src/format/gguf.h"
 #include "src/format/file.h"
@@ -45,10 +46,6 @@ bool has_tokenizer(const std::filesystem::path& path) {
   return format::Checkpoint::open(path).metadata()->has("tokenizer.ggml.model");
 }
 
-tokenizer::Tokenizer tokenizer_of_gguf(const std::filesystem::path& path, const std::string& pretokenizer) {
-  throw UnsupportedModel(fmt::format("{}: tokenizers inside GGUF files are not read yet {}", path.string(), pretokenizer));
-}
-
 }  // namespace
 
 ModelFacts describe(const std::filesystem::path& path, const model::Transformer& transformer,
@@ -71,18 +68,9 @@ ModelFacts describe(const std::filesystem::path& path, const model::Transformer&
 
 tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& path, const std::string& pretokenizer,
                                     const model::Transformer& transformer) {
-  if (format::is_gguf(path)) {
-    auto tokenizer = tokenizer_of_gguf(path, pretokenizer);
-    require_fit(path.string(), tokenizer.range(), transformer.config());
-    return tokenizer;
-  }
-  if (!pretokenizer.empty()) {
-    throw BadArgument(fmt::format("{}: \"{}\" stands for what a GGUF file names, and this model has a {} that says all",
-                                  path.string(), pretokenizer, kTokenizerFile));
-  }
-  const std::filesystem::path file = path / kTokenizerFile;
-  auto tokenizer = tokenizer::Tokenizer::load(file);
-  require_fit(file.string(), tokenizer.range(), transformer.config());
+  auto tokenizer = open_tokenizer({path, display_name(path), format::is_gguf(path)}, pretokenizer);
+  require_fit(format::is_gguf(path) ? path.string() : (path / kTokenizerFile).string(), tokenizer.range(),
+              transformer.config());
   return tokenizer;
 }
 

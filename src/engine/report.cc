@@ -70,6 +70,7 @@ ReportJson tokens_json(const Look& look) {
   for (const LookToken& token : look.tokens()) {
     json.push_back({{"id", token.id},
                     {"piece", token.piece},
+                    {"label", token.label},
                     {"text", slice(look, token.byte_begin, token.byte_end)},
                     {"byte_begin", token.byte_begin},
                     {"byte_end", token.byte_end},

@@ -11,6 +11,7 @@
 #include "src/engine/memory.h"
 #include "src/engine/pass_progress.h"
 #include "src/engine/words.h"
+#include "src/tokenizer/display.h"
 
 namespace sightline::engine {
 namespace {
@@ -27,13 +28,23 @@ std::vector<std::uint32_t> characters_before(std::string_view text) {
   return before;
 }
 
-std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encoding& encoding) {
+std::string label_of(const tokenizer::Token& token, std::string_view text, const tokenizer::Spelling& spelling) {
+  if (token.special || !spelling.continuing.empty()) return token.piece;
+  const tokenizer::TokenText shown = tokenizer::text_of(token, text, spelling);
+  if (shown.whole) return shown.text;
+  std::string bytes;
+  for (const char byte : shown.text) bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return bytes;
+}
+
+std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encoding& encoding,
+                                   const tokenizer::Spelling& spelling) {
   const std::vector<std::uint32_t> characters = characters_before(text);
   std::vector<LookToken> tokens;
   tokens.reserve(encoding.tokens.size());
   for (const tokenizer::Token& token : encoding.tokens) {
     tokens.push_back({token.id, token.piece, token.begin, token.end, characters[token.begin], characters[token.end], 0,
-                      token.special});
+                      token.special, label_of(token, text, spelling)});
   }
   return tokens;
 }
@@ -173,7 +184,7 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->model = facts_;
   data->threads = options_.threads;
   data->text = text;
-  data->tokens = look_tokens(text, encoding);
+  data->tokens = look_tokens(text, encoding, tokenizer_.spelling());
   data->cut_tokens = encoding.cut;
   data->top = options.top;
   data->words = words_of_tokens(text, data->tokens, encoding.cut > 0);

@@ -128,7 +128,7 @@ Touched touched_by(const std::vector<TextSpan>& words, const LookToken& token) {
 bool share_a_word(const Touched& a, const Touched& b) { return std::max(a.first, b.first) < std::min(a.last, b.last); }
 
 AxisItem lone_token(const LookToken& token, std::int64_t index) {
-  return {token.piece, index, index + 1, token.byte_begin, token.byte_end, token.special};
+  return {token.label, index, index + 1, token.byte_begin, token.byte_end, token.special};
 }
 
 void cover(AxisItem& item, std::string_view text, const TextSpan& span) {

@@ -24,7 +24,8 @@ using Strings = std::vector<std::string>;
 
 LookToken token(std::size_t begin, std::size_t end, std::string piece = "x", bool special = false) {
   LookToken t;
-  t.piece = std::move(piece);
+  t.piece = piece;
+  t.label = std::move(piece);
   t.byte_begin = begin;
   t.byte_end = end;
   t.special = special;
