@@ -24,18 +24,19 @@ def cell(level):
 def report(tokens=TOKENS):
     names = ["[CLS]"] + [f"w{i}" for i in range(1, tokens - 1)] + ["[SEP]"]
     last = tokens - 1
-    summary = {name: 0.5 for name in ("entropy", "entropy_normalised", "special_share", "previous_share", "same_share",
-                                      "next_share", "distance", "text_entropy", "sharpness")}
+    summary = {name: 0.5 for name in ("entropy", "entropy_normalised", "special_share", "first_share", "sink_share", "previous_share",
+                                      "same_share", "next_share", "distance", "text_entropy", "sharpness")}
+    score = {"scale": 1, "softcap": 0, "causal": False, "query_position": 0, "window_left": -1, "window_right": -1}
     maps = [{"kind": "self", "layer": 1, "head": head, "name": f"L1H{head}", "row_axis": "tokens", "col_axis": "tokens", "kept": True,
-             "rows": tokens, "cols": tokens, "summary": summary} for head in (1, 2)]
+             "rows": tokens, "cols": tokens, "score": score, "summary": summary} for head in (1, 2)]
     return {
         "sightline_report": 1, "look": "0" * 32, "caveat": "", "notes": [], "text": "made up", "cut_tokens": 0, "dropped": [],
         "model": {"name": "formula", "layers": 1, "heads": 2, "kv_heads": 2, "head_width": 32, "causal": False},
-        "tokens": [{"id": i, "piece": name, "text": "" if i in (0, last) else name, "word": i, "special": i in (0, last),
+        "tokens": [{"id": i, "piece": name, "label": name, "text": "" if i in (0, last) else name, "word": i, "special": i in (0, last),
                     "byte_begin": 0, "byte_end": 0, "char_begin": 0, "char_end": 0, "segment": 1} for i, name in enumerate(names)],
         "words": [{"label": name, "token_begin": i, "token_end": i + 1, "byte_begin": 0, "byte_end": 0, "special": i in (0, last)}
                   for i, name in enumerate(names)],
-        "segments": ["special", "text"], "offsets": [-1, 0, 1], "top": 4, "special_in_top": True, "maps": maps,
+        "segments": ["special", "text", "first"], "offsets": [-1, 0, 1], "top": 4, "special_in_top": True, "maps": maps,
         "sharpest": maps[0], "explanations": [],
     }
 
