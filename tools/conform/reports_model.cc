@@ -43,11 +43,11 @@ void run_config_sizes(Context& context, const Report& report) {
 
 // Names as stored, and under which the model looks for them; buffers are ignored.
 void run_parameter_names(const Report& report) {
-  const auto& family = model::find_runnable_family(report.given.at("architecture").get<std::string>(), "config.json");
+  const auto& family = model::find_family(report.given.at("architecture").get<std::string>(), "config.json");
   const json& names = report.given.at("names");
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string stored = names[i], expected = report.expected.at("canonical").at(i);
-    const std::string got = model::canonical_name(family, stored);
+    const std::string got = model::canonical_name(*family.names, stored);
     expect(got == (expected == "(ignored buffer)" ? "" : expected),
            fmt::format("{}: expected {}, got \"{}\"", stored, expected, got));
   }
