@@ -100,8 +100,8 @@ double best_seconds(const Options& options, DType dtype, Shape shape, std::int64
   double best = INFINITY;
   for (int round = 0; round < options.rounds; ++round) {
     best = std::min(best, seconds_of([&] {
-                      for (std::size_t matrix = 0; matrix < matrices; ++matrix) compute(matrix);
-                    }) / static_cast<double>(matrices));
+                            for (std::size_t matrix = 0; matrix < matrices; ++matrix) compute(matrix);
+                          }) / static_cast<double>(matrices));
   }
   return best;
 }

@@ -35,8 +35,9 @@ TEST_P(BitsTest, DependOnTheTextAlone) {
     EXPECT_EQ(row_bits(together, together.row_begin[s], together.row_begin[s + 1]),
               row_bits(alone, 0, alone.row_begin[1]));
     if (transformer.config().pooler) {
-      EXPECT_EQ(bytes_of(alone.pooled), bytes_of(std::span<const float>(together.pooled)
-                                                     .subspan(s * together.width, static_cast<std::size_t>(together.width))));
+      EXPECT_EQ(bytes_of(alone.pooled),
+                bytes_of(std::span<const float>(together.pooled)
+                             .subspan(s * together.width, static_cast<std::size_t>(together.width))));
     }
   }
 }

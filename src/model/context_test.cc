@@ -69,8 +69,7 @@ TEST_P(ContextTest, BatchIsEachAlone) {
   add(first, 0, 9);
   add(second, 0, 20);
   const std::span<const std::int32_t> ids = text_.ids;
-  const TokenSequence batch[] = {
-      {ids.subspan(9, 4), {}, &first}, {ids.first(6)}, {ids.subspan(20, 1), {}, &second}};
+  const TokenSequence batch[] = {{ids.subspan(9, 4), {}, &first}, {ids.first(6)}, {ids.subspan(20, 1), {}, &second}};
   const ForwardResult result = transformer_.forward(batch, all_of(transformer_, 2));
   EXPECT_TRUE(whole(9, 13) == row_bits(result, 0, 4));
   EXPECT_TRUE(whole(0, 6) == row_bits(result, 4, 10));
@@ -93,8 +92,8 @@ TEST_P(ContextTest, ObserversSeeTheCache) {
     ASSERT_EQ(kLength, rows.keys);
     const std::int64_t first = kLength - rows.rows;  // 30
     for (std::int64_t h = 0; h < all.heads; ++h) {
-      EXPECT_EQ(0, std::memcmp(&all.weights[(h * kLength + first) * kLength],
-                               &rows.weights[h * rows.rows * kLength], rows.rows * kLength * sizeof(float)));
+      EXPECT_EQ(0, std::memcmp(&all.weights[(h * kLength + first) * kLength], &rows.weights[h * rows.rows * kLength],
+                               rows.rows * kLength * sizeof(float)));
     }
   }
 }
@@ -124,9 +123,9 @@ TEST_P(ContextTest, ErrorsChangeNothing) {
     error_of<BadArgument>([&] { transformer_.forward(batch, {.threads = 1}); });
     unchanged();
   };
-  refuse({{ids.first(40), {}, &context}});                                   // more than its room
-  refuse({{ids.first(4), {}, &context}, {ids.first(9), {}, &other}});        // the second is too long
-  refuse({{ids.first(4), {}, &context}, {ids.first(4), {}, &context}});      // twice the same
+  refuse({{ids.first(40), {}, &context}});                               // more than its room
+  refuse({{ids.first(4), {}, &context}, {ids.first(9), {}, &other}});    // the second is too long
+  refuse({{ids.first(4), {}, &context}, {ids.first(4), {}, &context}});  // twice the same
   refuse({{ids.first(4), {}, &context}, {std::span(ids).first(0), {}, &other}});
   error_of<BadArgument>([&] { context.truncate(13); });
   error_of<BadArgument>([&] { context.truncate(-1); });
@@ -165,8 +164,7 @@ TEST(Context, KeepsKeysAndValuesInOtherTypes) {
         worst = std::max(worst, static_cast<double>(std::abs(exact[i] - result.first[i])));
       }
       EXPECT_GT(worst, 0);
-      EXPECT_LT(worst, values == DType::q4_1 ? 2 : 0.3)
-          << dtype_name(keys) << " " << dtype_name(values);
+      EXPECT_LT(worst, values == DType::q4_1 ? 2 : 0.3) << dtype_name(keys) << " " << dtype_name(values);
     }
   }
 }

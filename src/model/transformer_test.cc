@@ -27,10 +27,9 @@ TEST_P(ConformanceTest, AgreesWithTheReference) {
     SCOPED_TRACE(name);
     const std::vector<Text> texts = texts_of(reference, name);
     MapKeeper keeper;
-    const ForwardResult result =
-        transformer.forward(views(texts), {.observer = &keeper,
-                                           .keep_hidden_states = true,
-                                           .logits = head ? LogitRows::all : LogitRows::none});
+    const ForwardResult result = transformer.forward(
+        views(texts),
+        {.observer = &keeper, .keep_hidden_states = true, .logits = head ? LogitRows::all : LogitRows::none});
     const auto expect_rows = [&](const std::string& what, const std::vector<float>& rows) {
       const format::Tensor* want = reference.find(name + what);
       if (want == nullptr) return false;
