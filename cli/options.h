@@ -20,7 +20,7 @@ class UsageError : public Error {
 struct Options {
   std::optional<std::string> text;  // "-" = standard input
   std::string file;                 // read the text from here
-  std::string model;                // directory; empty = the default one
+  std::string model;                // as engine::find_model() takes it; empty = the default one
   int threads = 0;
   bool truncate = false;
 
@@ -48,6 +48,8 @@ struct Options {
   bool html_exact = false;  // with fp32
   double html_max = 20;     // MB
   std::string lines;        // a text a line, all of them into that page
+  std::string source;       // what import reads; it writes to `output`
+  std::string tokenizer;    // of a llama2.c checkpoint
   ColourChoice colour = ColourChoice::automatic;
 };
 

@@ -14,6 +14,9 @@ install(TARGETS sightline_c EXPORT sightline_c LIBRARY COMPONENT runtime NAMELIN
 set(installed sightline_attention sightline_c)
 if(TARGET sightline)
   install(TARGETS sightline RUNTIME COMPONENT program)
+  # What `pull` and `import` run, where the program looks for it.
+  install(DIRECTORY tools/models tools/import DESTINATION share/sightline/tools COMPONENT program
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE)
   list(APPEND installed sightline_model sightline_serve sightline_cli sightline)
 endif()
 foreach(target IN LISTS installed)

@@ -65,6 +65,12 @@ class Package(unittest.TestCase):
             self.skipTest("this build has no program")
         self.assertTrue(self.must(program, "--version").startswith(f"sightline {self.version()}, arithmetic "))
         self.assertNotRegex(self.must("readelf", "--dynamic", "--wide", program), r"RPATH|RUNPATH")
+        # What it runs beside itself came along.
+        self.assertIn("all-MiniLM-L6-v2", self.must(program, "models"))
+        for command in [["pull", "nothing"], ["import", "nothing", self.top / "out"]]:
+            code, output = run(program, *command)
+            self.assertEqual((code, output.count("\n")), (1, 1), output)
+            self.assertRegex(output, "^sightline: .*nothing")
 
     def run_examples(self, folder):
         outputs = {name: self.must(folder / name) for name in EXAMPLES}
