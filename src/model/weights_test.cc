@@ -107,8 +107,8 @@ TEST(Weights, ReportsKeysOfTheConfigThatItDoesNotKnow) {
 
 TEST(Weights, HoldsWhatTheFileHoldsOfPoolerAndHead) {
   EXPECT_TRUE(bert().load().config().pooler);
-  EXPECT_FALSE(bert().load().config().language_head);
-  EXPECT_TRUE(masked_bert().load().config().language_head);
+  EXPECT_EQ(LanguageHead::none, bert().load().config().language_head);
+  EXPECT_EQ(LanguageHead::transform, masked_bert().load().config().language_head);
   EXPECT_FALSE(masked_bert().load().config().pooler);
 
   EditableModel without = bert();
