@@ -38,7 +38,8 @@ struct Options {
   Precision precision = Precision::exact;
 
   bool wants(DType dtype) const {
-    return types.empty() || ("," + types + ",").find("," + std::string(dtype_name(dtype)) + ",") != std::string::npos;
+    return types.empty() ||
+           fmt::format(",{},", types).find(fmt::format(",{},", dtype_name(dtype))) != std::string::npos;
   }
 };
 
