@@ -68,6 +68,8 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   find_package(Freetype REQUIRED)
   find_package(ZLIB REQUIRED)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
   sightline_sources(model_sources src/ops src/format src/tokenizer src/model src/engine)
   # The page as one file: what is in web/, linked into one HTML text.
@@ -78,12 +80,11 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     ${page_template} DEPENDS ${link_page} ${web_files} VERBATIM)
   sightline_library(sightline_model ${model_sources} ${page_template})
   target_link_libraries(sightline_model PUBLIC sightline_options sightline_attention nlohmann_json::nlohmann_json fmt::fmt
-    PRIVATE hwy::hwy ICU::uc ICU::i18n PNG::PNG Freetype::Freetype ZLIB::ZLIB)
+    PRIVATE hwy::hwy ICU::uc ICU::i18n PkgConfig::PCRE2 PNG::PNG Freetype::Freetype ZLIB::ZLIB)
 
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   find_package(Threads REQUIRED)
   # With the definitions that the library was compiled with: its structs have other members without them.
-  find_package(PkgConfig REQUIRED)
   pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
   # The page is part of the program.
   set(web ${PROJECT_SOURCE_DIR}/web)

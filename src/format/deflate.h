@@ -2,8 +2,10 @@
 #define SIGHTLINE_FORMAT_DEFLATE_H_
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sightline::format {
@@ -13,6 +15,9 @@ std::vector<std::byte> deflated(std::span<const std::byte> bytes);
 
 /// The bytes as base64 (RFC 4648, padded), which no parser of HTML takes for anything else.
 std::string base64(std::span<const std::byte> bytes);
+
+/// The bytes again; nothing for a text that base64() would not have written.
+std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace sightline::format
 

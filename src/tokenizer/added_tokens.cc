@@ -61,10 +61,16 @@ void AddedTokens::add(const JsonObject& json, const Vocabulary& vocabulary, cons
 
   const std::u32string pattern = to_chars(token.decoded);
   if (pattern.empty()) throw BadFile(json.where("content") + " is empty once it is normalised");
+  auto& [without_special, with_special] = tries_[token.normalized ? 1 : 0];
   const bool is_new = by_content_.try_emplace(token.content, tokens_.size()).second &&
-                      (token.normalized ? in_normalized_text_ : in_raw_text_).add(pattern, tokens_.size());
+                      with_special.add(pattern, tokens_.size()) &&
+                      (token.special || without_special.add(pattern, tokens_.size()));
   if (!is_new)
     throw BadFile(json.where("content") + " is " + format::quote(token.content) + ", as another added token's");
+  if (token.special) {
+    special_ids_.resize(std::max(special_ids_.size(), static_cast<std::size_t>(token.id) + 1));
+    special_ids_[static_cast<std::size_t>(token.id)] = true;
+  }
   by_id_.emplace(token.id, tokens_.size());
   tokens_.push_back(std::move(token));
 }
@@ -106,9 +112,9 @@ bool AddedTokens::is_special(std::string_view spelling) const {
   return token != nullptr && token->special;
 }
 
-std::vector<Split> AddedTokens::split(CharSpan text, bool normalized) const {
+std::vector<Split> AddedTokens::split(CharSpan text, bool normalized, bool with_special) const {
   std::vector<Split> splits;
-  const Trie& trie = normalized ? in_normalized_text_ : in_raw_text_;
+  const Trie& trie = tries_[normalized ? 1 : 0][with_special ? 1 : 0];
   std::size_t done = 0;  // characters before it are in `splits`
   for (std::size_t at = 0; !trie.empty() && at < text.size();) {
     const auto match = trie.longest_match(text, at);

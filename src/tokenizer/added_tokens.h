@@ -43,8 +43,13 @@ class AddedTokens {
   /// Whether decoding with special tokens skipped leaves out this spelling.
   bool is_special(std::string_view spelling) const;
 
-  /// Cuts a text at the tokens in it, leftmost and longest first: those that match in normalised text, or the others.
-  std::vector<Split> split(CharSpan text, bool normalized) const;
+  bool is_special(std::int32_t id) const {
+    return id >= 0 && static_cast<std::size_t>(id) < special_ids_.size() && special_ids_[static_cast<std::size_t>(id)];
+  }
+
+  /// Cuts a text at the tokens in it, leftmost and longest first: those that match in normalised text, or the others;
+  /// special ones only if asked for.
+  std::vector<Split> split(CharSpan text, bool normalized, bool with_special) const;
 
  private:
   void add(const JsonObject& json, const Vocabulary& vocabulary, const Normalizer& normalizer);
@@ -53,7 +58,8 @@ class AddedTokens {
   std::vector<AddedToken> tokens_;
   std::unordered_map<std::int32_t, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> by_content_;
-  Trie in_raw_text_, in_normalized_text_;  // values: indices of tokens_
+  Trie tries_[2][2];  // of [raw, normalised] text [without, with] special tokens; values: indices of tokens_
+  std::vector<bool> special_ids_;
   std::size_t beyond_vocabulary_ = 0;
 };
 

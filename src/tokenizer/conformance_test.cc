@@ -5,7 +5,7 @@
 
 #include "src/tokenizer/testing.h"
 
-// Both WordPiece tokenizers of the conformance set, which the Hugging Face library encoded: everything must be equal.
+// Tokenizers of the conformance set, which the Hugging Face library encoded: everything must be equal.
 namespace sightline::tokenizer {
 namespace {
 
@@ -52,9 +52,10 @@ TEST_P(Conformance, Texts) {
   for (const Json& expected : cases) {
     const std::string text = expected["text"];
     SCOPED_TRACE(expected["text"].dump());
-    const Encoding encoding = tokenizer.encode(text);
+    const Encoding encoding = tokenizer.encode(text, {.parse_special = true});
     expect_equal(expected, describe(encoding, text, ""));
-    EXPECT_EQ(expected["ids_plain"], Json(ids_of(tokenizer.encode(text, {.add_special = false}))));
+    EXPECT_EQ(expected["ids_plain"],
+              Json(ids_of(tokenizer.encode(text, {.add_special = false, .parse_special = true}))));
     EXPECT_EQ(expected["decoded"], tokenizer.decode(ids_of(encoding), false));
     EXPECT_EQ(expected["decoded_skip"], tokenizer.decode(ids_of(encoding), true));
   }
@@ -67,7 +68,7 @@ TEST_P(Conformance, Pairs) {
     const std::string text = expected["text"];
     const std::string pair = expected["pair"];
     SCOPED_TRACE(expected["text"].dump());
-    expect_equal(expected, describe(tokenizer.encode(text, pair, {}), text, pair));
+    expect_equal(expected, describe(tokenizer.encode(text, pair, {.parse_special = true}), text, pair));
   }
 }
 
@@ -79,14 +80,18 @@ TEST_P(Conformance, Truncated) {
     const std::string pair = expected.value("pair", "");
     SCOPED_TRACE(expected.dump());
     const auto side = expected["direction"] == "left" ? EncodeOptions::Side::left : EncodeOptions::Side::right;
-    const EncodeOptions options = {.max_length = expected["max_length"], .cut = side};
+    const EncodeOptions options = {.max_length = expected["max_length"], .cut = side, .parse_special = true};
     const Encoding encoding =
         expected.contains("pair") ? tokenizer.encode(text, pair, options) : tokenizer.encode(text, options);
     expect_equal(expected, describe(encoding, text, pair));
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Bpe, Conformance,
+                         testing::Values("bpe_gpt2", "bpe_roberta", "bpe_llama3", "bpe_qwen", "bpe_o200k",
+                                         "spbpe_llama2", "spbpe_gemma"));
 INSTANTIATE_TEST_SUITE_P(WordPiece, Conformance, testing::Values("wordpiece_minilm", "wordpiece_cased"));
+INSTANTIATE_TEST_SUITE_P(Unigram, Conformance, testing::Values("unigram_t5", "unigram_xlmr"));
 
 }  // namespace
 }  // namespace sightline::tokenizer

@@ -12,7 +12,8 @@ namespace sightline::tokenizer {
 /// Turns pieces into the texts that, one after the other, make up the decoded text.
 using Decoder = std::function<void(std::vector<std::string>&)>;
 
-/// "decoder": WordPiece, Sequence. Throws BadFile, UnsupportedModel.
+/// "decoder": BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Sequence, Strip, WordPiece. Throws
+/// BadFile, UnsupportedModel.
 Decoder make_decoder(const JsonObject& json);
 
 }  // namespace sightline::tokenizer

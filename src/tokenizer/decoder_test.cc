@@ -27,6 +27,54 @@ TEST(Decoder, CleanupTakesTheSpaceBeforePunctuation) {
   EXPECT_EQ(decoded(wordpiece(true), {"x", "a ' b", "do not"}), "x a'b don't");  // within one piece alone
 }
 
+// The Hugging Face library's own examples.
+TEST(Decoder, ByteFallbackJoinsBytesToText) {
+  const Json json = {{"type", "ByteFallback"}};
+  EXPECT_EQ(decoded(json, {"Hey", "<0x61>", "friend"}), "Heyafriend");
+  EXPECT_EQ(decoded(json, {"<0xE5>"}), "\uFFFD");
+  EXPECT_EQ(decoded(json, {"<0xE5>", "<0x8f>"}), "\uFFFD\uFFFD");
+  EXPECT_EQ(decoded(json, {"<0xE5>", "<0x8f>", "<0xab>", "a"}), "叫a");
+  EXPECT_EQ(decoded(json, {"<0xE5>", "<0x8f>", "a", "<0x62>"}), "\uFFFD\uFFFDab");
+  EXPECT_EQ(decoded(json, {"<0xGG>", "<0x6>", "<0x6->"}), "<0xGG><0x6><0x6->");
+}
+
+TEST(Decoder, StripTakesACharacterOffBothEnds) {
+  const auto strip = [](const char* content, int start, int stop) {
+    return Json{{"type", "Strip"}, {"content", content}, {"start", start}, {"stop", stop}};
+  };
+  EXPECT_EQ(decoded(strip("H", 1, 0), {"Hey", " friend!", "HHH"}), "ey friend!HH");
+  EXPECT_EQ(decoded(strip("y", 0, 1), {"Hey", " friend!"}), "He friend!");
+  EXPECT_EQ(decoded(strip("é", 2, 2), {"ééé", "éaé"}), "a");
+}
+
+TEST(Decoder, FuseMakesOnePiece) {
+  std::vector<std::string> pieces = {"a", "", "b"};
+  const Json json = {{"type", "Fuse"}};
+  make_decoder(JsonObject(json, "tokenizer.json", "decoder"))(pieces);
+  EXPECT_EQ(pieces, std::vector<std::string>{"ab"});
+}
+
+TEST(Decoder, ReplaceActsOnEachPiece) {
+  const Json json = {{"type", "Replace"}, {"pattern", {{"String", "__"}}}, {"content", "_"}};
+  EXPECT_EQ(decoded(json, {"a__b", "_", "_c____"}), "a_b__c__");
+}
+
+TEST(Decoder, BpeDecoderTurnsSuffixesIntoSpaces) {
+  const Json json = {{"type", "BPEDecoder"}, {"suffix", "</w>"}};
+  EXPECT_EQ(decoded(json, {"he", "llo</w>", "you</w>"}), "hello you");
+}
+
+// As Llama 2 has it.
+TEST(Decoder, SequenceOfSentencePiece) {
+  const Json json = {{"type", "Sequence"},
+                     {"decoders",
+                      {{{"type", "Replace"}, {"pattern", {{"String", "▁"}}}, {"content", " "}},
+                       {{"type", "ByteFallback"}},
+                       {{"type", "Fuse"}},
+                       {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}};
+  EXPECT_EQ(decoded(json, {"▁Hi", "▁", "<0xF0>", "<0x9F>", "<0xA6>", "<0x99>"}), "Hi 🦙");
+}
+
 TEST(Decoder, SequenceRunsInOrder) {
   const Json twice = {{"type", "Sequence"}, {"decoders", {wordpiece(false), wordpiece(true)}}};
   EXPECT_EQ(decoded(twice, {"a", "##b", "."}), "a b .");

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/tokenizer/merges.h"
 #include "src/tokenizer/normalized_string.h"
 #include "src/tokenizer/stage.h"
 #include "src/tokenizer/vocabulary.h"
@@ -16,6 +17,7 @@ namespace sightline::tokenizer {
 struct ModelToken {
   VocabularyEntry entry;
   std::size_t begin, end;
+  bool spelled_as_text = false;  // an unknown token whose piece is what stands there
 };
 
 /// Cuts pre-tokens into pieces of its vocabulary.
@@ -28,8 +30,8 @@ class Model {
   virtual void tokenize(CharSpan pre_token, std::vector<ModelToken>& out) const = 0;
 };
 
-/// "model": WordPiece; its "vocab" was read before. Throws BadFile, UnsupportedModel.
-std::unique_ptr<const Model> make_model(const JsonObject& json, Vocabulary vocabulary);
+/// "model": BPE, Unigram, WordPiece; its "vocab" and "merges" were read before. Throws BadFile, UnsupportedModel.
+std::unique_ptr<const Model> make_model(const JsonObject& json, Vocabulary vocabulary, Merges merges);
 
 }  // namespace sightline::tokenizer
 

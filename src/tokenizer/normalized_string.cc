@@ -47,15 +47,33 @@ void NormalizedString::transform(std::span<const Change> changes) {
 
 void NormalizedString::replace(std::u32string_view pattern, std::u32string_view content) {
   const auto same = [](const Char& c, char32_t code) { return c.code == code; };
-  std::vector<Char> replaced;
+  std::vector<Stretch> stretches;
   for (auto at = chars_.begin(); at != chars_.end();) {
     const auto found = std::search(at, chars_.end(), pattern.begin(), pattern.end(), same);
-    replaced.insert(replaced.end(), at, found);
     if (found == chars_.end()) break;
     at = found + static_cast<std::ptrdiff_t>(pattern.size());
-    check_growth(replaced.size() + content.size());
-    for (const char32_t c : content) replaced.push_back({c, (at - 1)->begin, (at - 1)->end});
+    stretches.push_back(
+        {static_cast<std::size_t>(found - chars_.begin()), static_cast<std::size_t>(at - chars_.begin())});
   }
+  replace(stretches, content);
+}
+
+void NormalizedString::replace(std::span<const Stretch> stretches, std::u32string_view content) {
+  if (stretches.empty()) return;
+  std::vector<Char> replaced;
+  const auto keep = [&](std::size_t begin, std::size_t end) {
+    replaced.insert(replaced.end(), chars_.begin() + static_cast<std::ptrdiff_t>(begin),
+                    chars_.begin() + static_cast<std::ptrdiff_t>(end));
+  };
+  std::size_t done = 0;
+  for (const Stretch& stretch : stretches) {
+    keep(done, stretch.begin);
+    done = stretch.end;
+    check_growth(replaced.size() + content.size());
+    const Char place = done > 0 ? chars_[done - 1] : Char{0, origin_, origin_};
+    for (const char32_t c : content) replaced.push_back({c, place.begin, place.end});
+  }
+  keep(done, chars_.size());
   chars_ = std::move(replaced);
 }
 

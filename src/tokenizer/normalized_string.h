@@ -36,7 +36,8 @@ class NormalizedString {
   NormalizedString() = default;
   /// Reads well-formed UTF-8.
   explicit NormalizedString(std::string_view utf8);
-  explicit NormalizedString(CharSpan chars) : chars_(chars.begin(), chars.end()), given_(chars.size()) {}
+  explicit NormalizedString(CharSpan chars)
+      : chars_(chars.begin(), chars.end()), given_(chars.size()), origin_(chars.empty() ? 0 : chars.front().begin) {}
 
   const std::vector<Char>& chars() const { return chars_; }
   bool empty() const { return chars_.empty(); }
@@ -53,16 +54,22 @@ class NormalizedString {
   void transform(std::span<const Change> changes);
   /// Every occurrence of `pattern`, from the left; the new characters stand for the last one replaced.
   void replace(std::u32string_view pattern, std::u32string_view content);
+  /// The same for given stretches of characters, ascending; before an empty one the character before it stands.
+  struct Stretch {
+    std::size_t begin, end;
+  };
+  void replace(std::span<const Stretch> stretches, std::u32string_view content);
   /// Text before the first character, if there is one; all of it stands for that one.
   void prepend(std::u32string_view text);
   void strip(bool left, bool right);
 
- private:
-  // A file may ask for replacements that double the text at every step. Throws BadFile.
+  /// A file may ask for replacements that double the text at every step. Throws BadFile for a new `size` beyond bounds.
   void check_growth(std::size_t size) const;
 
+ private:
   std::vector<Char> chars_;
-  std::size_t given_ = 0;  // characters before any change
+  std::size_t given_ = 0;     // characters before any change
+  std::uint32_t origin_ = 0;  // where the first of them began
 };
 
 }  // namespace sightline::tokenizer

@@ -1,7 +1,9 @@
 #include "src/tokenizer/normalizer.h"
 
 #include "sightline/error.h"
+#include "src/tokenizer/charsmap.h"
 #include "src/tokenizer/normal_forms.h"
+#include "src/tokenizer/replacement.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {
@@ -72,6 +74,21 @@ Normalizer make_strip_accents(const JsonObject&) {
   return [](NormalizedString& text) { text.filter([](char32_t c) { return !is_mark(c); }); };
 }
 
+// What Google's translation models dropped, and what they took for a space.
+Normalizer make_nmt(const JsonObject&) {
+  const auto is_dropped = [](char32_t c) {
+    return (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
+  };
+  const auto is_space = [](char32_t c) {
+    return c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 || (c >= 0x200B && c <= 0x200F) ||
+           c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+  };
+  return [=](NormalizedString& text) {
+    text.filter([&](char32_t c) { return !is_dropped(c); });
+    text.map([&](char32_t c) { return is_space(c) ? U' ' : c; });
+  };
+}
+
 Normalizer make_strip(const JsonObject& json) {
   const bool left = json.require_bool("strip_left");
   const bool right = json.require_bool("strip_right");
@@ -79,14 +96,14 @@ Normalizer make_strip(const JsonObject& json) {
 }
 
 Normalizer make_replace(const JsonObject& json) {
-  const JsonObject pattern_json = json.require_object("pattern");
-  if (pattern_json.has("Regex")) {
-    throw UnsupportedModel(pattern_json.where("Regex") + " is not supported; only a String pattern is");
-  }
-  const std::u32string pattern = to_chars(pattern_json.require_string("String"));
-  if (pattern.empty()) throw UnsupportedModel(pattern_json.where("String") + " is empty, which is not supported");
-  const std::u32string content = to_chars(json.require_string("content"));
-  return [=](NormalizedString& text) { text.replace(pattern, content); };
+  const Replacement replacement = read_replacement(json);
+  const std::u32string pattern = to_chars(replacement.pattern), content = to_chars(replacement.content);
+  if (!replacement.regex) return [=](NormalizedString& text) { text.replace(pattern, content); };
+  return [regex = *replacement.regex, content](NormalizedString& text) {
+    std::vector<NormalizedString::Stretch> stretches;
+    regex.for_each_match(text.chars(), [&](std::size_t begin, std::size_t end) { stretches.push_back({begin, end}); });
+    text.replace(stretches, content);
+  };
 }
 
 Normalizer make_prepend(const JsonObject& json) {
@@ -111,6 +128,8 @@ Normalizer make_normalizer(const JsonObject& json) {
       {"NFD", {}, make_normal_form<NormalForm::nfd>},
       {"NFKC", {}, make_normal_form<NormalForm::nfkc>},
       {"NFKD", {}, make_normal_form<NormalForm::nfkd>},
+      {"Nmt", {}, make_nmt},
+      {"Precompiled", {"precompiled_charsmap"}, make_precompiled},
       {"Prepend", {"prepend"}, make_prepend},
       {"Replace", {"pattern", "content"}, make_replace},
       {"Sequence", {"normalizers"}, make_sequence},

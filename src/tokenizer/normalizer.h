@@ -10,8 +10,8 @@ namespace sightline::tokenizer {
 
 using Normalizer = std::function<void(NormalizedString&)>;
 
-/// "normalizer": Sequence, BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Replace (of a string),
-/// Prepend. Throws BadFile, UnsupportedModel.
+/// "normalizer": Sequence, BertNormalizer, NFC, NFD, NFKC, NFKD, Nmt, Lowercase, StripAccents, Strip, Precompiled,
+/// Prepend, Replace. Throws BadFile, UnsupportedModel.
 Normalizer make_normalizer(const JsonObject& json);
 
 }  // namespace sightline::tokenizer

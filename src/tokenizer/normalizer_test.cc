@@ -84,14 +84,14 @@ TEST(Normalizer, RefusesToGrowWithoutEnd) {
 
 TEST(Normalizer, RefusesWhatItCannotDo) {
   const auto refusal = [](const Json& json) { return error_of<UnsupportedModel>([&] { make(json); }); };
-  EXPECT_EQ(refusal({{"type", "Precompiled"}, {"precompiled_charsmap", ""}}),
-            R"(tokenizer.json: "normalizer.type" is "Precompiled", which is not supported)");
+  EXPECT_EQ(refusal({{"type", "Append"}, {"append", ""}}),
+            R"(tokenizer.json: "normalizer.type" is "Append", which is not supported)");
   EXPECT_EQ(refusal({{"type", "NFC"}, {"twice", true}}),
             R"(tokenizer.json: "normalizer.twice" is a setting that is not supported)");
-  EXPECT_EQ(refusal({{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}, {{"type", "Nmt"}}}}}),
-            R"(tokenizer.json: "normalizers[1].type" is "Nmt", which is not supported)");
-  EXPECT_EQ(refusal({{"type", "Replace"}, {"pattern", {{"Regex", "a+"}}}, {"content", ""}}),
-            R"(tokenizer.json: "normalizer.pattern.Regex" is not supported; only a String pattern is)");
+  EXPECT_EQ(refusal({{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}, {{"type", "Append"}}}}}),
+            R"(tokenizer.json: "normalizers[1].type" is "Append", which is not supported)");
+  EXPECT_EQ(refusal({{"type", "Replace"}, {"pattern", {{"Regex", "(a)"}}}, {"content", "$1"}}),
+            R"(tokenizer.json: "normalizer.content" is "$1": groups of a Regex are not supported)");
   EXPECT_EQ(refusal({{"type", "Replace"}, {"pattern", {{"String", ""}}}, {"content", ""}}),
             R"(tokenizer.json: "normalizer.pattern.String" is empty, which is not supported)");
 }

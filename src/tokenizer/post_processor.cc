@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/tokenizer/byte_level.h"
 
 namespace sightline::tokenizer {
 namespace {
@@ -193,12 +194,63 @@ class BertProcessing : public PostProcessor {
   Token cls_, sep_;
 };
 
+/// <s> A </s>, and </s> B </s> for a pair; all of one segment.
+class RobertaProcessing : public PostProcessor {
+ public:
+  explicit RobertaProcessing(const JsonObject& json)
+      : cls_(read_named_token(json, "cls")),
+        sep_(read_named_token(json, "sep")),
+        trims_(json.require_bool("trim_offsets")),
+        prepends_space_(json.require_bool("add_prefix_space")) {}
+
+  std::size_t added(bool pair) const override { return pair ? 4 : 2; }
+
+  void process(Sequences& sequences, bool add_special) const override {
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      if (trims_) trim_ranges(sequences[i], prepends_space_);
+      for (Token& token : sequences[i]) token.type_id = 0;
+      if (!add_special) continue;
+      sequences[i].insert(sequences[i].begin(), i == 0 ? cls_ : sep_);
+      sequences[i].push_back(sep_);
+    }
+  }
+
+  void extend(TokenRange& range) const override {
+    extend_by_token(range, cls_);
+    extend_by_token(range, sep_);
+  }
+
+ private:
+  Token cls_, sep_;
+  bool trims_, prepends_space_;
+};
+
+/// Adds no token; takes white space out of the ranges of tokens.
+class ByteLevelTrimming : public PostProcessor {
+ public:
+  explicit ByteLevelTrimming(const JsonObject& json)
+      : trims_(json.require_bool("trim_offsets")), prepends_space_(json.require_bool("add_prefix_space")) {}
+
+  std::size_t added(bool) const override { return 0; }
+
+  void process(Sequences& sequences, bool) const override {
+    if (!trims_) return;
+    for (std::vector<Token>& part : sequences) trim_ranges(part, prepends_space_);
+  }
+
+  void extend(TokenRange&) const override {}
+
+ private:
+  bool trims_, prepends_space_;
+};
+
 class SequenceOfProcessors : public PostProcessor {
  public:
   explicit SequenceOfProcessors(const JsonObject& json)
       : processors_(make_stages(make_post_processor, json, "processors")) {
     for (std::size_t i = 0; i + 1 < processors_.size(); ++i) {
-      if (dynamic_cast<const BertProcessing*>(processors_[i].get()) == nullptr) {
+      if (dynamic_cast<const TemplateProcessing*>(processors_[i].get()) != nullptr ||
+          dynamic_cast<const SequenceOfProcessors*>(processors_[i].get()) != nullptr) {
         throw UnsupportedModel(json.where("processors") +
                                " has a template before the last one, which is not supported");
       }
@@ -233,6 +285,8 @@ PostProcessorPtr make(const JsonObject& json) {
 PostProcessorPtr make_post_processor(const JsonObject& json) {
   static const std::vector<StageType<PostProcessorPtr>> kTypes = {
       {"BertProcessing", {"sep", "cls"}, make<BertProcessing>},
+      {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}, make<ByteLevelTrimming>},
+      {"RobertaProcessing", {"sep", "cls", "trim_offsets", "add_prefix_space"}, make<RobertaProcessing>},
       {"Sequence", {"processors"}, make<SequenceOfProcessors>},
       {"TemplateProcessing", {"single", "pair", "special_tokens"}, make<TemplateProcessing>}};
   PostProcessorPtr processor = make_stage(kTypes, json);

@@ -26,7 +26,8 @@ class PostProcessor {
   virtual void extend(TokenRange& range) const = 0;
 };
 
-/// "post_processor": Sequence, TemplateProcessing, BertProcessing. Throws BadFile, UnsupportedModel.
+/// "post_processor": BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing. Throws BadFile,
+/// UnsupportedModel.
 std::unique_ptr<const PostProcessor> make_post_processor(const JsonObject& json);
 
 }  // namespace sightline::tokenizer

@@ -1,9 +1,13 @@
 #include "src/tokenizer/pre_tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/tokenizer/byte_level.h"
+#include "src/tokenizer/metaspace.h"
+#include "src/tokenizer/regex.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {
@@ -27,8 +31,8 @@ struct Stretch {
 // Cuts characters [begin, end) into stretches. Delimiters stand alone; what is between them is one stretch.
 using FindStretches = std::function<void(CharSpan, const Split&, std::vector<Stretch>&)>;
 
-template <bool (*is_delimiter)(char32_t)>
-void find_delimiters(CharSpan chars, const Split& split, std::vector<Stretch>& out) {
+template <typename IsDelimiter>
+void find_delimiters(IsDelimiter is_delimiter, CharSpan chars, const Split& split, std::vector<Stretch>& out) {
   for (std::size_t i = split.begin; i < split.end; ++i) {
     const bool delimiter = is_delimiter(chars[i].code);
     if (delimiter || out.empty() || out.back().delimiter) {
@@ -37,6 +41,11 @@ void find_delimiters(CharSpan chars, const Split& split, std::vector<Stretch>& o
       out.back().end = i + 1;
     }
   }
+}
+
+template <bool (*is_delimiter)(char32_t)>
+void find_delimiters(CharSpan chars, const Split& split, std::vector<Stretch>& out) {
+  find_delimiters(is_delimiter, chars, split, out);
 }
 
 // Runs of word characters, and runs of what is neither that nor white space; the white space is the delimiter.
@@ -55,6 +64,19 @@ void find_words(CharSpan chars, const Split& split, std::vector<Stretch>& out) {
     }
     last = kind;
   }
+}
+
+// Matches are the delimiters, or, inverted, what stands between them.
+void find_matches(const Regex& regex, bool inverted, CharSpan chars, const Split& split, std::vector<Stretch>& out) {
+  std::size_t done = split.begin;
+  regex.for_each_match(chars.subspan(split.begin, split.end - split.begin), [&](std::size_t begin, std::size_t end) {
+    begin += split.begin;
+    end += split.begin;
+    if (done < begin) out.push_back({done, begin, inverted});
+    out.push_back({begin, end, !inverted});
+    done = end;
+  });
+  if (done < split.end) out.push_back({done, split.end, inverted});
 }
 
 // Whether the delimiter behaviour joins stretch `i` to the one before it.
@@ -76,6 +98,7 @@ bool joins_previous(const std::vector<Stretch>& stretches, std::size_t i, Behavi
 }
 
 void append_splits(const std::vector<Stretch>& stretches, Behavior behavior, std::vector<Split>& out) {
+  const auto first = static_cast<std::ptrdiff_t>(out.size());
   bool open = false;  // whether the last split of `out` is of these stretches and may grow
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     if (behavior == Behavior::removed && stretches[i].delimiter) continue;
@@ -86,6 +109,8 @@ void append_splits(const std::vector<Stretch>& stretches, Behavior behavior, std
     }
     open = true;
   }
+  // A pattern may match nothing, which parts what stands on both sides.
+  out.erase(std::remove_if(out.begin() + first, out.end(), [](const Split& s) { return s.begin == s.end; }), out.end());
 }
 
 void split_text(PreTokenizedString& text, const FindStretches& find, Behavior behavior) {
@@ -140,9 +165,58 @@ PreTokenizer make_punctuation(const JsonObject& json) {
   return make_splitter(find_delimiters<is_punctuation>, behavior_of(json, "behavior"));
 }
 
+PreTokenizer make_char_delimiter_split(const JsonObject& json) {
+  const std::u32string delimiter = to_chars(json.require_string("delimiter"));
+  if (delimiter.size() != 1) throw BadFile(json.where("delimiter") + " must be one character");
+  const auto find = [c = delimiter[0]](CharSpan chars, const Split& split, std::vector<Stretch>& out) {
+    find_delimiters([c](char32_t other) { return other == c; }, chars, split, out);
+  };
+  return make_splitter(find, Behavior::removed);
+}
+
 PreTokenizer make_digits(const JsonObject& json) {
   const bool individual = json.require_bool("individual_digits");
   return make_splitter(find_delimiters<is_numeric>, individual ? Behavior::isolated : Behavior::contiguous);
+}
+
+PreTokenizer make_regex_splitter(const Regex& regex, Behavior behavior, bool inverted) {
+  const auto find = [=](CharSpan chars, const Split& split, std::vector<Stretch>& out) {
+    find_matches(regex, inverted, chars, split, out);
+  };
+  return make_splitter(find, behavior);
+}
+
+// {"Regex": ...}, or {"String": ...}, which stands for itself.
+Regex read_pattern(const JsonObject& json) {
+  const JsonObject pattern = json.require_object("pattern");
+  if (pattern.has("Regex")) return {pattern.require_string("Regex"), pattern.where("Regex")};
+  const std::string& text = pattern.require_string("String");
+  if (text.empty()) throw UnsupportedModel(pattern.where("String") + " is empty, which is not supported");
+  std::string escaped;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x80 && is_punctuation(static_cast<unsigned char>(c))) escaped += '\\';
+    escaped += c;
+  }
+  return {escaped, pattern.where("String")};
+}
+
+PreTokenizer make_split(const JsonObject& json) {
+  json.require_string("behavior");
+  return make_regex_splitter(read_pattern(json), behavior_of(json, "behavior"),
+                             json.find_bool("invert").value_or(false));
+}
+
+PreTokenizer make_byte_level(const JsonObject& json) {
+  const bool prepend = json.require_bool("add_prefix_space");
+  PreTokenizer split;  // null: the text is cut already
+  if (json.find_bool("use_regex").value_or(true)) {
+    split = make_regex_splitter(Regex(gpt2_pattern(), json.where("use_regex")), Behavior::isolated, false);
+  }
+  return [=](PreTokenizedString& text) {
+    if (prepend) prepend_spaces(text);
+    if (split) split(text);
+    spell_bytes(text);
+  };
 }
 
 PreTokenizer make_sequence(const JsonObject& json) {
@@ -155,12 +229,17 @@ PreTokenizer make_sequence(const JsonObject& json) {
 }  // namespace
 
 PreTokenizer make_pre_tokenizer(const JsonObject& json) {
-  static const std::vector<StageType<PreTokenizer>> kTypes = {{"BertPreTokenizer", {}, make_bert},
-                                                              {"Digits", {"individual_digits"}, make_digits},
-                                                              {"Punctuation", {"behavior"}, make_punctuation},
-                                                              {"Sequence", {"pretokenizers"}, make_sequence},
-                                                              {"Whitespace", {}, make_whitespace},
-                                                              {"WhitespaceSplit", {}, make_whitespace_split}};
+  static const std::vector<StageType<PreTokenizer>> kTypes = {
+      {"BertPreTokenizer", {}, make_bert},
+      {"ByteLevel", {"add_prefix_space", "trim_offsets", "use_regex"}, make_byte_level},
+      {"CharDelimiterSplit", {"delimiter"}, make_char_delimiter_split},
+      {"Digits", {"individual_digits"}, make_digits},
+      {"Metaspace", {"replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep"}, make_metaspace},
+      {"Punctuation", {"behavior"}, make_punctuation},
+      {"Sequence", {"pretokenizers"}, make_sequence},
+      {"Split", {"pattern", "behavior", "invert"}, make_split},
+      {"Whitespace", {}, make_whitespace},
+      {"WhitespaceSplit", {}, make_whitespace_split}};
   return make_stage(kTypes, json);
 }
 

@@ -26,8 +26,8 @@ struct PreTokenizedString {
 
 using PreTokenizer = std::function<void(PreTokenizedString&)>;
 
-/// "pre_tokenizer": Sequence, BertPreTokenizer, Whitespace, WhitespaceSplit, Punctuation, Digits. Throws BadFile,
-/// UnsupportedModel.
+/// "pre_tokenizer": BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Sequence, Split,
+/// Whitespace, WhitespaceSplit. Throws BadFile, UnsupportedModel.
 PreTokenizer make_pre_tokenizer(const JsonObject& json);
 
 }  // namespace sightline::tokenizer

@@ -56,15 +56,43 @@ void check_version(const JsonObject& json) {
                          ", which is not supported; \"1.0\" is");
 }
 
-// Of a vocabulary that was not taken out of the file, since its name is written with escapes, say.
-VocabularyText vocabulary_text(const JsonObject& model) {
-  return {model.require_object("vocab").value().dump(), model.name()};
+// Of a value that was not taken out of the file, since its name is written with escapes, say.
+JsonText text_of(const JsonObject& model, std::string_view key) {
+  const bool is_array = model.has(key) && model.value()[std::string(key)].is_array();
+  return {(is_array ? model.require_array(key) : model.require_object(key).value()).dump(), model.name()};
+}
+
+Merges read_merges(const JsonObject& model, const std::optional<JsonText>& taken, const Vocabulary& vocabulary) {
+  if (!taken && !model.has("merges")) return {};
+  const std::string* prefix = model.find_string("continuing_subword_prefix");
+  return {taken ? *taken : text_of(model, "merges"), vocabulary, prefix == nullptr ? 0 : prefix->size()};
+}
+
+std::unique_ptr<const Model> read_model(const JsonObject& json, const std::optional<JsonText>& vocabulary_text,
+                                        const std::optional<JsonText>& merges_text) {
+  Vocabulary vocabulary(vocabulary_text ? *vocabulary_text : text_of(json, "vocab"));
+  Merges merges = read_merges(json, merges_text, vocabulary);
+  return make_model(json, std::move(vocabulary), std::move(merges));
+}
+
+bool is_inside_char(std::string_view text, std::size_t at) {
+  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+}
+
+// Trimming takes a byte for every space, as the reference does; where the space has more, what is left of it counts.
+void keep_whole_chars(std::vector<Token>& tokens, std::string_view text, std::string_view pair) {
+  for (Token& token : tokens) {
+    const std::string_view source = token.sequence == 1 ? pair : text;
+    while (is_inside_char(source, token.begin)) --token.begin;
+    while (is_inside_char(source, token.end)) --token.end;
+  }
 }
 
 }  // namespace
 
 struct Tokenizer::Impl {
-  Impl(const JsonObject& json, const std::optional<VocabularyText>& vocabulary) {
+  /// `json` is the file without its "model".
+  Impl(const JsonObject& json, std::unique_ptr<const Model> model_of_file) : model(std::move(model_of_file)) {
     check_version(json);
     refuse_unknown_settings(json, kKeys);
     padding = read_fixed_padding(json);
@@ -73,14 +101,13 @@ struct Tokenizer::Impl {
     if (const auto stage = json.find_object("pre_tokenizer")) pre_tokenizer = make_pre_tokenizer(*stage);
     if (const auto stage = json.find_object("post_processor")) post_processor = make_post_processor(*stage);
     if (const auto stage = json.find_object("decoder")) decoder = make_decoder(*stage);
-    const JsonObject model_json = json.require_object("model");
-    model = make_model(model_json, Vocabulary(vocabulary ? *vocabulary : vocabulary_text(model_json)));
     added_tokens = AddedTokens(json, model->vocabulary(), normalizer);
   }
 
-  PreTokenizedString pre_tokenize(std::string_view text) const;
-  void append_normalized(CharSpan section, PreTokenizedString& out) const;
-  std::vector<Token> tokenize(std::string_view text, std::int32_t sequence) const;
+  PreTokenizedString pre_tokenize(std::string_view text, bool parse_special) const;
+  void append_normalized(CharSpan section, bool parse_special, PreTokenizedString& out) const;
+  void tokenize_word(CharSpan word, bool parse_special, std::vector<ModelToken>& out) const;
+  std::vector<Token> tokenize(std::string_view text, std::int32_t sequence, bool parse_special) const;
   Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
   std::size_t truncate_sequences(Sequences& sequences, const EncodeOptions& options) const;
   std::string piece_of(std::int32_t id) const;
@@ -95,23 +122,23 @@ struct Tokenizer::Impl {
 };
 
 // Normalises a part of the text that holds no raw added token, cuts it at the others, and appends it.
-void Tokenizer::Impl::append_normalized(CharSpan section, PreTokenizedString& out) const {
+void Tokenizer::Impl::append_normalized(CharSpan section, bool parse_special, PreTokenizedString& out) const {
   NormalizedString normalized(section);
   if (normalizer) normalizer(normalized);
   const std::size_t origin = out.chars.size();
-  for (const Split& split : added_tokens.split(normalized.chars(), /*normalized=*/true)) {
+  for (const Split& split : added_tokens.split(normalized.chars(), /*normalized=*/true, parse_special)) {
     out.splits.push_back({origin + split.begin, origin + split.end, split.added_token});
   }
   out.chars.insert(out.chars.end(), normalized.chars().begin(), normalized.chars().end());
 }
 
-PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text) const {
+PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text, bool parse_special) const {
   const NormalizedString raw(text);
   PreTokenizedString out;
-  for (const Split& split : added_tokens.split(raw.chars(), /*normalized=*/false)) {
+  for (const Split& split : added_tokens.split(raw.chars(), /*normalized=*/false, parse_special)) {
     const CharSpan section = CharSpan(raw.chars()).subspan(split.begin, split.end - split.begin);
     if (!split.added_token) {
-      append_normalized(section, out);
+      append_normalized(section, parse_special, out);
       continue;
     }
     out.splits.push_back({out.chars.size(), out.chars.size() + section.size(), split.added_token});
@@ -121,8 +148,34 @@ PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text) const {
   return out;
 }
 
-std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t sequence) const {
-  const PreTokenizedString pre_tokenized = pre_tokenize(text);
+// A model may find the spelling of a special token in a word, since that is in its vocabulary. Where it must not, the
+// word is cut after the first character of that spelling, and both parts are tokenized on their own.
+void Tokenizer::Impl::tokenize_word(CharSpan word, bool parse_special, std::vector<ModelToken>& out) const {
+  for (std::size_t begin = 0; begin < word.size();) {
+    const std::size_t first = out.size();
+    const CharSpan rest = word.subspan(begin);
+    model->tokenize(rest, out);
+    const auto spells_special = [&](const ModelToken& token) {
+      return !parse_special && added_tokens.is_special(token.entry.id) && !token.spelled_as_text &&
+             to_utf8(rest.subspan(token.begin, token.end - token.begin)) == token.entry.piece;
+    };
+    const auto found = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), spells_special);
+    std::size_t done = rest.size();
+    if (found != out.end() && found->end > found->begin + 1) {
+      done = found->begin + 1;
+      out.resize(first);
+      model->tokenize(rest.first(done), out);
+    }
+    for (std::size_t i = first; i < out.size(); ++i) {
+      out[i].begin += begin;
+      out[i].end += begin;
+    }
+    begin += done;
+  }
+}
+
+std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t sequence, bool parse_special) const {
+  const PreTokenizedString pre_tokenized = pre_tokenize(text, parse_special);
   std::vector<Token> tokens;
   std::vector<ModelToken> pieces;
   std::int32_t word = 0;
@@ -135,8 +188,12 @@ std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t
       add(*split.added_token, to_utf8(chars), 0, chars.size());
     } else {
       pieces.clear();
-      model->tokenize(chars, pieces);
-      for (const ModelToken& p : pieces) add(p.entry.id, std::string(p.entry.piece), p.begin, p.end);
+      tokenize_word(chars, parse_special, pieces);
+      for (const ModelToken& p : pieces) {
+        add(p.entry.id,
+            p.spelled_as_text ? to_utf8(chars.subspan(p.begin, p.end - p.begin)) : std::string(p.entry.piece), p.begin,
+            p.end);
+      }
     }
     ++word;
   }
@@ -163,8 +220,8 @@ std::string Tokenizer::Impl::piece_of(std::int32_t id) const {
 Encoding Tokenizer::Impl::encode(std::string_view text, std::optional<std::string_view> pair,
                                  const EncodeOptions& options) const {
   Sequences sequences;
-  sequences.push_back(tokenize(text, 0));
-  if (pair) sequences.push_back(tokenize(*pair, 1));
+  sequences.push_back(tokenize(text, 0, options.parse_special));
+  if (pair) sequences.push_back(tokenize(*pair, 1, options.parse_special));
   Encoding encoding;
   encoding.cut = truncate_sequences(sequences, options);
   if (post_processor) post_processor->process(sequences, options.add_special);
@@ -175,6 +232,7 @@ Encoding Tokenizer::Impl::encode(std::string_view text, std::optional<std::strin
       std::move(part.begin(), part.end(), std::back_inserter(encoding.tokens));
     }
   }
+  keep_whole_chars(encoding.tokens, text, pair.value_or(std::string_view()));
   return encoding;
 }
 
@@ -184,10 +242,12 @@ Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {
 
 Tokenizer Tokenizer::parse(std::string_view json_text, std::string_view name) {
   std::string text(json_text);
-  const std::optional<VocabularyText> vocabulary = take_vocabulary(text, name);
+  const std::optional<JsonText> vocabulary = take_from_model(text, name, "vocab");
+  const std::optional<JsonText> merges = take_from_model(text, name, "merges");
   const nlohmann::json json = format::parse_json(text, name);
+  const JsonObject file(json, name);
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(json, name), vocabulary);
+  tokenizer.impl_ = std::make_shared<const Impl>(file, read_model(file.require_object("model"), vocabulary, merges));
   return tokenizer;
 }
 

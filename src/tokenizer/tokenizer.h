@@ -26,6 +26,9 @@ struct EncodeOptions {
   bool add_special = true;
   std::size_t max_length = 0;  // 0: no limit; else cut to that many tokens, special ones counted
   enum class Side : std::uint8_t { right, left } cut = Side::right;
+  /// False: what spells a special token in the text is text like any other, and never becomes that token. True: it
+  /// does, as in the reference library. Added tokens that are not special are found always.
+  bool parse_special = false;
 };
 
 struct Encoding {
@@ -52,7 +55,8 @@ class Tokenizer {
   static Tokenizer parse(std::string_view json, std::string_view name);
 
   /// Throws BadArgument for text that is not UTF-8 (saying at which byte), BadFile where the normalizer makes the text
-  /// grow beyond bounds, OutOfMemory. Added tokens found in the text become those tokens, as the file's flags say.
+  /// grow beyond bounds or a pattern runs away, OutOfMemory. Added tokens found in the text become those tokens, as the
+  /// file's flags say; special ones if asked for.
   Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const {
     return encode(text, std::nullopt, options);

@@ -150,7 +150,8 @@ TEST(Tokenizer, RefusesModelsAndVersionsThatItDoesNotKnow) {
     file[Json::json_pointer(pointer)] = value;
     return error_of<UnsupportedModel>([&] { parse(file); });
   };
-  EXPECT_EQ(refusal("/model/type", "Unigram"), R"(tokenizer.json: "model.type" is "Unigram", which is not supported)");
+  EXPECT_EQ(refusal("/model/type", "WordLevel"),
+            R"(tokenizer.json: "model.type" is "WordLevel", which is not supported)");
   EXPECT_EQ(refusal("/model/dropout", 0.1), R"(tokenizer.json: "model.dropout" is a setting that is not supported)");
   EXPECT_EQ(refusal("/version", "2.0"), R"(tokenizer.json: "version" is "2.0", which is not supported; "1.0" is)");
   EXPECT_EQ(refusal("/filter", true), R"(tokenizer.json: "filter" is a setting that is not supported)");

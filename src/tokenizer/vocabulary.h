@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,9 +38,12 @@ struct VocabularyEntry {
 /// addressing, all spellings in one string.
 class Vocabulary {
  public:
-  /// From the text of a JSON object of piece: id. Throws BadFile for pieces that it holds twice, and for ids that are
-  /// not whole numbers from 0 to 2^31 - 1, or not unique.
-  explicit Vocabulary(const VocabularyText& text);
+  /// From the text of a JSON object of piece: id, or an array of [piece, score]. Throws BadFile for pieces that it
+  /// holds twice, and for ids that are not whole numbers from 0 to 2^31 - 1, or not unique.
+  explicit Vocabulary(const JsonText& text);
+  /// Pieces in the order of their ids. Of equal pieces the last one is found; both ids have their piece. `scores` are
+  /// as many, or none.
+  explicit Vocabulary(std::span<const std::string_view> pieces, std::vector<double> scores = {});
 
   std::size_t size() const { return entries_.size(); }
   std::size_t longest_piece() const { return longest_piece_; }  // bytes
@@ -49,6 +53,8 @@ class Vocabulary {
   std::optional<VocabularyEntry> find(std::string_view piece, const PieceHash& hash) const;
   std::optional<std::string_view> piece_of(std::int32_t id) const;
   std::optional<VocabularyEntry> last() const;  // of the largest id; none: it is empty
+  /// By id; empty where the file gives none.
+  const std::vector<double>& scores() const { return scores_; }
 
  private:
   struct Entry {
@@ -61,8 +67,10 @@ class Vocabulary {
   };
 
   void insert(std::string_view piece, std::int32_t id, std::string_view file);
+  bool append(std::string_view piece, std::int32_t id);
   void grow_slots();
-  void place(std::uint64_t hash, std::uint32_t entry);
+  bool place(std::uint32_t entry);
+  bool holds(const Slot& slot, std::string_view piece, std::uint64_t hash) const;
   void index_ids(std::string_view file);
   std::string_view piece_at(std::uint32_t entry) const;
 
@@ -70,6 +78,7 @@ class Vocabulary {
   std::vector<Entry> entries_;
   std::vector<Slot> slots_;                                    // a power of two, at least half of them empty
   std::vector<std::pair<std::int32_t, std::uint32_t>> by_id_;  // id and entry, ascending
+  std::vector<double> scores_;
   std::size_t longest_piece_ = 0;
 };
 

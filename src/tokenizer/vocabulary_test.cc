@@ -5,7 +5,7 @@
 namespace sightline::tokenizer {
 namespace {
 
-Vocabulary read(const std::string& object) { return Vocabulary(VocabularyText{object, "tokenizer.json", 100}); }
+Vocabulary read(const std::string& object) { return Vocabulary(JsonText{object, "tokenizer.json", 100}); }
 std::string refusal(const std::string& object) {
   return error_of<BadFile>([&] { read(object); });
 }
@@ -67,14 +67,14 @@ TEST(Vocabulary, RefusesWhatIsNotAVocabularyAndSaysWhere) {
   const auto at = [](int byte, const std::string& what) {
     return "tokenizer.json: \"model.vocab\": byte " + std::to_string(byte) + ": " + what;
   };
-  EXPECT_EQ(refusal("[]"), at(100, "'{' is missing"));
+  EXPECT_EQ(refusal("7"), at(100, "'{' is missing"));
   EXPECT_EQ(refusal("{a:1}"), at(101, "a string is missing"));
   EXPECT_EQ(refusal("{\"a\" 1}"), at(105, "':' is missing"));
   EXPECT_EQ(refusal("{\"a\":1 \"b\":2}"), at(107, "',' is missing"));
   EXPECT_EQ(refusal("{\"a\":1,}"), at(107, "a string is missing"));
   EXPECT_EQ(refusal("{,\"a\":1}"), at(101, "a string is missing"));
   EXPECT_EQ(refusal("{\"a\":1"), at(105, "an id must be a whole number from 0 to 2147483647"));
-  EXPECT_EQ(refusal("{\"a\":1 "), at(107, "the vocabulary does not end"));
+  EXPECT_EQ(refusal("{\"a\":1 "), at(107, "the value does not end"));
   EXPECT_EQ(refusal("{\"a"), at(101, "a string does not end"));
   EXPECT_EQ(refusal("{\"a\tb\":1}"), at(103, "not valid JSON: a character that a string may not hold"));
   EXPECT_EQ(refusal("{\"a\xff\":1}"), at(103, "not valid JSON: a character that a string may not hold"));
@@ -82,22 +82,49 @@ TEST(Vocabulary, RefusesWhatIsNotAVocabularyAndSaysWhere) {
   EXPECT_EQ(refusal(R"({"\ud800":1})"), at(101, "not valid JSON: a string with a wrong escape"));
 }
 
-TEST(VocabularyText, IsTakenOutOfTheFile) {
+TEST(Vocabulary, ReadsPairsOfPieceAndScore) {
+  const Vocabulary vocabulary({R"([ ["<unk>", 0], ["\u00e9", -1.5e1 ],["b",-0.25]])", "tokenizer.json", 0});
+  EXPECT_EQ(vocabulary.size(), 3u);
+  EXPECT_EQ(vocabulary.find("é")->id, 1);
+  EXPECT_EQ(vocabulary.piece_of(2), "b");
+  EXPECT_EQ(vocabulary.scores(), (std::vector<double>{0, -15, -0.25}));
+  EXPECT_TRUE(Vocabulary({"[]", "tokenizer.json", 0}).scores().empty());
+}
+
+TEST(Vocabulary, RefusesPairsThatAreNone) {
+  const auto at = [](int byte, const std::string& what) {
+    return "tokenizer.json: \"model.vocab\": byte " + std::to_string(byte) + ": " + what;
+  };
+  const std::string bad_score = "a score must be a number";
+  EXPECT_EQ(refusal("[1]"), at(101, "'[' is missing"));
+  EXPECT_EQ(refusal("[[1,\"a\"]]"), at(102, "a string is missing"));
+  EXPECT_EQ(refusal("[[\"a\"]]"), at(105, "',' is missing"));
+  for (const char* score : {"\"1\"", "null", "+1", "1e999", "nan", "inf", "0x1", ""}) {
+    EXPECT_EQ(refusal("[[\"a\"," + std::string(score) + "]]"), at(106, bad_score)) << score;
+  }
+  EXPECT_EQ(refusal("[[\"a\",1,2]]"), at(106, bad_score));
+  EXPECT_EQ(refusal("[[\"a\",1] [\"b\",1]]"), at(109, "',' is missing"));
+  EXPECT_EQ(refusal("[[\"a\",1],]"), at(109, "'[' is missing"));
+  EXPECT_EQ(refusal("[[\"a\",1]"), at(108, "the value does not end"));
+  EXPECT_EQ(refusal("[[\"a\",0],[\"a\",1]]"), R"(tokenizer.json: "model.vocab" holds "a" twice)");
+}
+
+TEST(JsonText, IsTakenOutOfTheFile) {
   std::string json = R"({"x": [{"vocab": {"no": 1}}], "y": "\"model\": {", "model": {"m": [], "vocab": {"a}\"": 1}}})";
   const std::string before = json;
-  const auto text = take_vocabulary(json, "f");
+  const auto text = take_from_model(json, "f", "vocab");
   ASSERT_TRUE(text);
-  EXPECT_EQ(text->object, R"({"a}\"": 1})");
-  EXPECT_EQ(text->position, before.find(text->object));
+  EXPECT_EQ(text->value, R"({"a}\"": 1})");
+  EXPECT_EQ(text->position, before.find(text->value));
   EXPECT_EQ(json, R"({"x": [{"vocab": {"no": 1}}], "y": "\"model\": {", "model": {"m": [], "vocab": {         }}})");
 }
 
-TEST(VocabularyText, IsLeftWhereThereIsNone) {
-  for (const char* source : {"", " ", "[]", "{}", R"({"model": 1})", R"({"model": []})", R"({"model": {"vocab": [1]}})",
+TEST(JsonText, IsLeftWhereThereIsNone) {
+  for (const char* source : {"", " ", "[]", "{}", R"({"model": 1})", R"({"model": []})", R"({"model": {"vocab": 1}})",
                              R"({"vocab": {"a": 1}})", R"({"model": {"vocab": {"a": 1)", R"({"model": {"vocab": {"a)",
                              R"({"model")", R"({"model":)", R"({model: {"vocab": {}}})", "{\"a}", "{", "{\"a\":1]"}) {
     std::string json = source;
-    EXPECT_FALSE(take_vocabulary(json, "f")) << source;
+    EXPECT_FALSE(take_from_model(json, "f", "vocab")) << source;
     EXPECT_EQ(json, source);
   }
 }

@@ -1,135 +1,59 @@
 #include "src/tokenizer/vocabulary_text.h"
 
-#include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
-
-#include "sightline/error.h"
-#include "src/tokenizer/unicode.h"
+#include <cmath>
 
 namespace sightline::tokenizer {
-namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
-constexpr std::string_view kBlanks = " \t\r\n";
-
-// The end of the string that opens at `at`.
-std::size_t skip_string(std::string_view text, std::size_t at) {
-  for (++at; at < text.size() && text[at] != '"'; ++at) {
-    if (text[at] == '\\') ++at;
-  }
-  return at < text.size() ? at + 1 : kNone;
+VocabularyReader::VocabularyReader(const JsonText& text)
+    : cursor_(text, "model.vocab"), has_scores_(text.value.starts_with('[')) {
+  cursor_.expect(has_scores_ ? '[' : '{');
 }
-
-// The end of the value that begins at `at`, if it is well-formed as far as brackets and quotes go.
-std::size_t skip_value(std::string_view text, std::size_t at) {
-  std::size_t depth = 0;
-  while (at < text.size()) {
-    const char c = text[at];
-    if (c == '"') {
-      at = skip_string(text, at);
-      if (depth == 0) return at;
-      continue;
-    }
-    if (depth == 0 && (c == ',' || c == '}' || c == ']')) return at;
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') --depth;
-    ++at;
-    if (depth == 0 && (c == '}' || c == ']')) return at;
-  }
-  return kNone;
-}
-
-// Where the member `key` of the object at `object` begins, if it is an object too.
-std::size_t find_object(std::string_view text, std::size_t object, std::string_view key) {
-  std::size_t at = object + 1;
-  while ((at = text.find_first_not_of(", \t\r\n", at)) != kNone && text[at] == '"') {
-    const std::size_t key_begin = at + 1;
-    const std::size_t key_end = skip_string(text, at);
-    const std::size_t colon = text.find_first_not_of(kBlanks, key_end);
-    if (colon == kNone || text[colon] != ':') return kNone;
-    const std::size_t begin = text.find_first_not_of(kBlanks, colon + 1);
-    if (begin == kNone) return kNone;
-    const bool found = text.substr(key_begin, key_end - 1 - key_begin) == key;
-    if (found) return text[begin] == '{' ? begin : kNone;
-    at = skip_value(text, begin);
-  }
-  return kNone;
-}
-
-}  // namespace
-
-std::optional<VocabularyText> take_vocabulary(std::string& json, std::string_view file) {
-  const std::size_t root = json.find_first_not_of(kBlanks);
-  if (root == kNone || json[root] != '{') return std::nullopt;
-  const std::size_t model = find_object(json, root, "model");
-  const std::size_t begin = model == kNone ? kNone : find_object(json, model, "vocab");
-  const std::size_t end = begin == kNone ? kNone : skip_value(json, begin);
-  if (end == kNone) return std::nullopt;
-  VocabularyText text{json.substr(begin, end - begin), std::string(file), begin};
-  const auto inside = json.begin() + static_cast<std::ptrdiff_t>(begin) + 1;
-  std::fill(inside, inside + static_cast<std::ptrdiff_t>(end - begin) - 2, ' ');
-  return text;
-}
-
-VocabularyReader::VocabularyReader(const VocabularyText& text) : text_(text) { expect('{'); }
 
 std::optional<VocabularyReader::Entry> VocabularyReader::next() {
-  const bool first = at_ == 1;
-  if (skip_blanks() == '}') return std::nullopt;
-  if (!first) expect(',');
+  if (cursor_.peek() == (has_scores_ ? ']' : '}')) return std::nullopt;
+  if (count_++ > 0) cursor_.expect(',');
   Entry entry;
-  entry.piece = read_piece();
-  expect(':');
+  if (has_scores_) {
+    read_pair(entry);
+    return entry;
+  }
+  entry.piece = cursor_.read_string();
+  cursor_.expect(':');
   entry.id = read_id();
   return entry;
 }
 
-std::string_view VocabularyReader::read_piece() {
-  if (skip_blanks() != '"') fail(at_, "a string is missing");
-  const std::size_t begin = at_;
-  at_ = skip_string(text_.object, begin);
-  if (at_ == kNone) fail(begin, "a string does not end");
-  const std::string_view literal = std::string_view(text_.object).substr(begin, at_ - begin);
-  const std::string_view piece = literal.substr(1, literal.size() - 2);
-  for (std::size_t i = 0; i < piece.size();) {
-    const DecodedChar c = decode_char(piece, i);
-    if (c.length == 0 || c.code < 0x20) fail(begin + 1 + i, "not valid JSON: a character that a string may not hold");
-    i += c.length;
-  }
-  if (piece.find('\\') == kNone) return piece;
-  const nlohmann::json value = nlohmann::json::parse(literal, nullptr, /*allow_exceptions=*/false);
-  if (!value.is_string()) fail(begin, "not valid JSON: a string with a wrong escape");
-  unescaped_ = value.get<std::string>();
-  return unescaped_;
+void VocabularyReader::read_pair(Entry& entry) {
+  cursor_.expect('[');
+  entry.piece = cursor_.read_string();
+  entry.id = count_ - 1;
+  cursor_.expect(',');
+  entry.score = read_score();
+  cursor_.expect(']');
 }
 
 std::int32_t VocabularyReader::read_id() {
-  skip_blanks();
-  const char* begin = text_.object.data() + at_;
+  cursor_.peek();
+  const std::string_view rest = cursor_.rest();
   std::int32_t id = 0;
-  const auto [end, error] = std::from_chars(begin, text_.object.data() + text_.object.size(), id);
-  const bool digits = error == std::errc() && *begin != '-' && (*begin != '0' || end == begin + 1);
-  const bool ends = digits && (*end == ',' || *end == '}' || kBlanks.find(*end) != kNone);
-  if (!ends) fail(at_, "an id must be a whole number from 0 to 2147483647");
-  at_ += static_cast<std::size_t>(end - begin);
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), id);
+  const bool digits = error == std::errc() && rest[0] != '-' && (rest[0] != '0' || end == rest.data() + 1);
+  const bool ends = digits && (*end == ',' || *end == '}' || kBlanks.find(*end) != kBlanks.npos);
+  if (!ends) cursor_.fail("an id must be a whole number from 0 to 2147483647");
+  cursor_.skip(static_cast<std::size_t>(end - rest.data()));
   return id;
 }
 
-char VocabularyReader::skip_blanks() {
-  at_ = text_.object.find_first_not_of(kBlanks, at_);
-  if (at_ == kNone) fail(text_.object.size(), "the vocabulary does not end");
-  return text_.object[at_];
-}
-
-void VocabularyReader::expect(char c) {
-  if (skip_blanks() != c) fail(at_, std::string("'") + c + "' is missing");
-  ++at_;
-}
-
-void VocabularyReader::fail(std::size_t at, std::string_view what) const {
-  throw BadFile(text_.file + ": \"model.vocab\": byte " + std::to_string(text_.position + at) + ": " +
-                std::string(what));
+double VocabularyReader::read_score() {
+  const char first = cursor_.peek();
+  const std::string_view rest = cursor_.rest();
+  double score = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), score);
+  const bool number = error == std::errc() && (first == '-' || (first >= '0' && first <= '9')) && std::isfinite(score);
+  if (!number || (*end != ']' && kBlanks.find(*end) == kBlanks.npos)) cursor_.fail("a score must be a number");
+  cursor_.skip(static_cast<std::size_t>(end - rest.data()));
+  return score;
 }
 
 }  // namespace sightline::tokenizer

@@ -1,49 +1,37 @@
 #ifndef SIGHTLINE_TOKENIZER_VOCABULARY_TEXT_H_
 #define SIGHTLINE_TOKENIZER_VOCABULARY_TEXT_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
+
+#include "src/tokenizer/json_text.h"
 
 namespace sightline::tokenizer {
 
-/// The text of a JSON object of piece: id, and where it stands.
-struct VocabularyText {
-  std::string object;        // "{...}"
-  std::string file;          // its name, for messages
-  std::size_t position = 0;  // byte of the file at which the object begins
-};
-
-/// Takes the "vocab" of "model" out of the text of a tokenizer.json, and leaves an object of blanks in its place: what
-/// is left is a small JSON text in which positions are unchanged. Parsed with the rest, a vocabulary of 30,000 pieces
-/// would cost five times as much: a tree node and a string for each. Nothing where the text has no such object, or is
-/// not JSON.
-std::optional<VocabularyText> take_vocabulary(std::string& json, std::string_view file);
-
-/// Reads a vocabulary entry by entry. Throws BadFile, saying at which byte, for what is not an object of strings and
-/// whole numbers from 0 to 2^31 - 1.
+/// Reads the vocabulary of a model entry by entry: a JSON object of piece: id, or an array of [piece, score], whose ids
+/// count from 0. Throws BadFile, saying at which byte, for what is not an object of strings and whole numbers from 0 to
+/// 2^31 - 1, or an array of pairs of a string and a number.
 class VocabularyReader {
  public:
-  explicit VocabularyReader(const VocabularyText& text);
+  explicit VocabularyReader(const JsonText& text);
 
   struct Entry {
     std::string_view piece;  // until the next entry is read
     std::int32_t id;
+    double score = 0;  // where there are scores
   };
   std::optional<Entry> next();
+  bool has_scores() const { return has_scores_; }
 
  private:
-  std::string_view read_piece();
+  void read_pair(Entry& entry);
   std::int32_t read_id();
-  char skip_blanks();
-  void expect(char c);
-  [[noreturn]] void fail(std::size_t at, std::string_view what) const;
+  double read_score();
 
-  const VocabularyText& text_;
-  std::size_t at_ = 0;  // byte of the object
-  std::string unescaped_;
+  JsonCursor cursor_;
+  bool has_scores_;
+  std::int32_t count_ = 0;
 };
 
 }  // namespace sightline::tokenizer

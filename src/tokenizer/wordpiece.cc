@@ -84,6 +84,7 @@ class WordPiece : public Model {
 }  // namespace
 
 std::unique_ptr<const Model> make_wordpiece(const JsonObject& json, Vocabulary vocabulary) {
+  json.require_object("vocab");  // not an array of scored pieces
   return std::make_unique<WordPiece>(json, std::move(vocabulary));
 }
 

@@ -1,0 +1,148 @@
+#include "src/tokenizer/merges.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sightline/error.h"
+#include "src/format/json.h"
+#include "src/tokenizer/unicode.h"
+
+namespace sightline::tokenizer {
+namespace {
+
+// A line of the file that merges once were read from; some files keep it.
+bool is_version(std::string_view line) { return line.starts_with("#version"); }
+
+// Looks up the three pieces of a merge.
+class PairReader {
+ public:
+  PairReader(const Vocabulary& vocabulary, std::string_view where, std::size_t prefix)
+      : vocabulary_(vocabulary), where_(where), prefix_(prefix) {}
+
+  struct Ids {
+    std::int32_t left, right, both;
+  };
+
+  Ids ids_of(std::string_view left, std::string_view right) {
+    both_.assign(left).append(right.substr(std::min(prefix_, right.size())));
+    return {id_of(left), id_of(right), id_of(both_)};
+  }
+
+  Ids ids_of(std::string_view line) {
+    const std::size_t space = line.find(' ');
+    const bool is_pair = space != line.npos && line.find(' ', space + 1) == line.npos;
+    if (!is_pair) throw BadFile(where_ + " holds " + format::quote(line) + ", which is not two pieces");
+    return ids_of(line.substr(0, space), line.substr(space + 1));
+  }
+
+ private:
+  std::int32_t id_of(std::string_view piece) const {
+    const auto entry = vocabulary_.find(piece);
+    if (!entry) throw BadFile(where_ + " uses " + format::quote(piece) + ", which is not in the vocabulary");
+    return entry->id;
+  }
+
+  const Vocabulary& vocabulary_;
+  std::string where_;
+  std::size_t prefix_;
+  std::string both_;
+};
+
+// Ranks by score, the best one 0; equal scores have equal ranks.
+std::vector<std::int32_t> ranks_of(std::span<const float> scores) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::vector<std::int32_t> ranks(scores.size());
+  std::int32_t rank = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i > 0 && scores[order[i]] < scores[order[i - 1]]) ++rank;
+    ranks[order[i]] = rank;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+Merges::Merges(const JsonText& text, const Vocabulary& vocabulary, std::size_t prefix) {
+  PairReader pairs(vocabulary, text.file + ": \"model.merges\"", prefix);
+  JsonCursor cursor(text, "model.merges");
+  cursor.expect('[');
+  std::string left;
+  std::int32_t rank = 0;
+  for (bool first = true; !cursor.take(']'); first = false) {
+    if (!first) cursor.expect(',');
+    PairReader::Ids ids{};
+    if (cursor.take('[')) {
+      left = cursor.read_string();
+      cursor.expect(',');
+      ids = pairs.ids_of(left, cursor.read_string());
+      cursor.expect(']');
+    } else {
+      const std::string_view line = cursor.read_string();
+      if (is_version(line)) continue;
+      ids = pairs.ids_of(line);
+    }
+    add(ids.left, ids.right, {rank++, ids.both});
+  }
+}
+
+Merges::Merges(std::span<const std::string_view> pairs, const Vocabulary& vocabulary, std::string_view where) {
+  PairReader reader(vocabulary, where, 0);
+  std::int32_t rank = 0;
+  for (const std::string_view line : pairs) {
+    const PairReader::Ids ids = reader.ids_of(line);
+    add(ids.left, ids.right, {rank++, ids.both});
+  }
+}
+
+Merges::Merges(const Vocabulary& vocabulary, std::span<const float> scores) {
+  const std::vector<std::int32_t> ranks = ranks_of(scores);
+  for (std::size_t id = 0; id < scores.size(); ++id) {
+    const auto piece = vocabulary.piece_of(static_cast<std::int32_t>(id));
+    if (!piece || piece->empty()) continue;
+    PieceHash hash;
+    for (std::size_t at = decode_char(*piece, 0).length; at < piece->size(); at += decode_char(*piece, at).length) {
+      const auto left = vocabulary.find(piece->substr(0, at));
+      const auto right = left ? vocabulary.find(piece->substr(at)) : std::nullopt;
+      if (right) add(left->id, right->id, {ranks[id], static_cast<std::int32_t>(id)});
+    }
+  }
+}
+
+std::size_t Merges::home(std::uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u >> 20) & (slots_.size() - 1); }
+
+Merges::Slot& Merges::slot_of(std::uint64_t pair) {
+  std::size_t at = home(pair);
+  while (slots_[at].pair != pair && slots_[at].pair != kNone) at = (at + 1) & (slots_.size() - 1);
+  return slots_[at];
+}
+
+// As in the reference, a pair that comes again has its last rank.
+void Merges::add(std::int32_t left, std::int32_t right, Merge merge) {
+  if (2 * (count_ + 1) > slots_.size()) grow();
+  Slot& slot = slot_of(pair_of(left, right));
+  if (slot.pair == kNone) ++count_;
+  slot = {pair_of(left, right), merge};
+}
+
+void Merges::grow() {
+  std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(1024, 4 * slots_.size())));
+  for (const Slot& slot : old) {
+    if (slot.pair != kNone) slot_of(slot.pair) = slot;
+  }
+}
+
+const Merges::Merge* Merges::find(std::int32_t left, std::int32_t right) const {
+  if (slots_.empty()) return nullptr;
+  const std::uint64_t pair = pair_of(left, right);
+  std::size_t at = home(pair);
+  while (slots_[at].pair != kNone) {
+    if (slots_[at].pair == pair) return &slots_[at].merge;
+    at = (at + 1) & (slots_.size() - 1);
+  }
+  return nullptr;
+}
+
+}  // namespace sightline::tokenizer
