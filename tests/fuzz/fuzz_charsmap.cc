@@ -1,5 +1,6 @@
 // A SentencePiece table of characters ("precompiled_charsmap"), after a byte that says how many bytes of text stand
-// before it: Sightline's exceptions are the ones allowed, places must lie in the text, and the text stays within bounds.
+// before it: Sightline's exceptions are the ones allowed, places must lie in the text, and the text stays within
+// bounds.
 
 #include <algorithm>
 #include <cstdint>
