@@ -292,6 +292,7 @@ class Bpe : public Model {
 }  // namespace
 
 std::unique_ptr<const Model> make_bpe(const JsonObject& json, Vocabulary vocabulary, Merges merges) {
+  json.require_object("vocab");  // not an array of scored pieces
   return std::make_unique<Bpe>(json, std::move(vocabulary), std::move(merges));
 }
 
