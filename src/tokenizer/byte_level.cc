@@ -109,7 +109,7 @@ void trim_ranges(std::vector<Token>& tokens, bool prepends_space) {
     auto leading = static_cast<std::size_t>(text_begin - chars.begin());
     const auto trailing = static_cast<std::size_t>(text_end - chars.rbegin());
     const bool first = i == 0 || token.begin == 0;
-    if (leading > 0 && first && prepends_space) --leading;
+    if (leading == 1 && first && prepends_space) leading = 0;
     token.begin = std::min(token.begin + leading, token.end);
     if (token.end >= trailing) token.end = std::max(token.end - trailing, token.begin);
   }

@@ -27,8 +27,8 @@ bool append_bytes(std::string_view piece, std::string& out);
 /// become U+FFFD.
 void decode_bytes(std::vector<std::string>& pieces);
 
-/// Takes the white space of a token's spelling out of the range that it stands for, but for the space that
-/// `prepend_spaces` put before the text, if it did.
+/// Takes the white space of a token's spelling out of the range that it stands for; where a space is prepended, not the
+/// only one before the text.
 void trim_ranges(std::vector<Token>& tokens, bool prepends_space);
 
 }  // namespace sightline::tokenizer
