@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Small published models against values that other programs gave: stories260K (llama2.c) and a GPT that sorts (minGPT).
 
-    SIGHTLINE=build/sightline SIGHTLINE_CONFORM=build/sightline-conform tests/published_models_test.py
+    SIGHTLINE_CONFORM=build/sightline-conform tests/published_models_test.py
 
-Reads ../shared/data and is skipped where that is not there. Each model becomes a set for sightline-conform: stories260K
-through `sightline import`, with the 200 tokens of its stored text, each the likeliest after those before; the sorting
-GPT, whose file is JSON, by this test, with what its file of intermediate values holds of the stages that can be seen.
+Reads ../shared/data and is skipped where that is not there, or NumPy, which tools/import needs. Each model is imported
+and becomes a set for sightline-conform: stories260K with the 200 tokens of its stored text, each the likeliest after
+those before; the sorting GPT with what its file of intermediate values holds of the stages that can be seen.
 """
 
 import base64
+import importlib.util
 import json
 import os
 import pathlib
@@ -21,7 +22,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
-CONFORM, PROGRAM = os.environ["SIGHTLINE_CONFORM"], os.environ["SIGHTLINE"]
+CONFORM = os.environ["SIGHTLINE_CONFORM"]
+IMPORT = ROOT / "tools" / "import" / "import_model.py"
 BOS = 1
 
 
@@ -78,17 +80,15 @@ def numbers(entry):
     return entry["shape"], base64.b64decode(entry["data"])
 
 
-def transposed(shape, data):
-    rows, columns = shape
-    values = struct.unpack(f"<{rows * columns}f", data)
-    turned = [values[r * columns + c] for c in range(columns) for r in range(rows)]
-    return [columns, rows], struct.pack(f"<{rows * columns}f", *turned)
-
-
 class PublishedModels(unittest.TestCase):
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sightline-published-"))
         self.addCleanup(shutil.rmtree, self.directory)
+
+    def imported(self, source, name, *options):
+        model = self.directory / name
+        subprocess.run([sys.executable, IMPORT, source, model, *options], check=True, capture_output=True)
+        return model
 
     def check(self, cases):
         done = subprocess.run([CONFORM, self.directory], capture_output=True, text=True)
@@ -96,9 +96,7 @@ class PublishedModels(unittest.TestCase):
 
     def test_stories260k_gives_its_stored_text(self):
         source = DATA / "stories260K"
-        model = self.directory / "stories260K"
-        command = [PROGRAM, "import", source / "stories260K.bin", "--tokenizer", source / "tok512.bin", "-o", model]
-        subprocess.run(command, check=True, capture_output=True)
+        model = self.imported(source / "stories260K.bin", "stories260K", "--tokenizer", source / "tok512.bin")
         text = (DATA / "reference" / "stories260K_greedy_200.txt").read_text().removesuffix("\n")
         tokens = LlamaPieces(source / "tok512.bin").encode(text)
         self.assertEqual(len(tokens), 200)
@@ -109,33 +107,12 @@ class PublishedModels(unittest.TestCase):
         self.check(cases=1)
 
     def test_sorting_gpt_gives_its_stored_stages(self):
-        model = self.directory / "nano"
-        model.mkdir()
-        stored = json.loads((DATA / "nanogpt-sort" / "gpt-nano-sort-model.json").read_text())
-        sizes = stored.pop("config")
-        self.write_sorting_gpt(model, sizes, stored)
+        model = self.imported(DATA / "nanogpt-sort" / "gpt-nano-sort-model.json", "nano")
         partials = json.loads((DATA / "nanogpt-sort" / "gpt-nano-sort-t0-partials.json").read_text())
         self.write_stages(model, partials)
         # The stored values differ from fp64 by up to 2e-6 (logits) and 2.4e-7 (attention).
         write_index(self.directory, name="nano", cases=["t0"], tolerance={"values_rel": 1e-5, "attentions_abs": 1e-6})
         self.check(cases=1)
-
-    def write_sorting_gpt(self, model, sizes, stored):
-        """minGPT's matrices are [out, in], GPT-2's files have them the other way round."""
-        config = {
-            "model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": sizes["vocab_size"],
-            "n_positions": sizes["block_size"], "n_ctx": sizes["block_size"], "n_embd": sizes["n_embd"],
-            "n_head": sizes["n_head"], "n_layer": sizes["n_layer"], "layer_norm_epsilon": 1e-5,
-            "activation_function": "gelu_new", "tie_word_embeddings": False,
-        }  # fmt: skip
-        (model / "config.json").write_text(json.dumps(config))
-        tensors = {}
-        for name, entry in stored.items():
-            shape, data = numbers(entry)
-            if len(shape) == 2 and ".h." in name:
-                shape, data = transposed(shape, data)
-            tensors[name] = ("F32", shape, data)
-        write_safetensors(model / "model.safetensors", tensors)
 
     def write_stages(self, model, partials):
         shape, data = numbers(partials["idx"])
@@ -150,7 +127,7 @@ class PublishedModels(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not DATA.is_dir():
-        print("skipped: no ../shared/data")
+    if not DATA.is_dir() or importlib.util.find_spec("numpy") is None:
+        print("skipped: no ../shared/data" if not DATA.is_dir() else "skipped: no NumPy")
         sys.exit(77)
     sys.exit(unittest.main())

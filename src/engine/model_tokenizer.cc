@@ -7,7 +7,7 @@
 namespace sightline::engine {
 
 tokenizer::Tokenizer open_tokenizer(const ModelLocation& model, const std::string& pre) {
-  if (model.gguf) throw UnsupportedModel("merge bpe");
+  if (model.gguf) return tokenizer::Tokenizer::from_gguf(format::GgufFile::open(model.path).metadata(), {pre});
   if (!pre.empty()) {
     throw BadArgument(model.path.string() + " is no GGUF file: its tokenizer.json says how words are found, not --pre");
   }

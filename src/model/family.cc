@@ -13,12 +13,8 @@ using FamilyList = std::span<const Family>;
 const FamilyList kLists[] = {encoder_families(), gpt_families(), llama_families(), gemma_families()};
 
 constexpr FixedKey kFixedEverywhere[] = {
-    {"add_cross_attention", "false"},
-    {"is_encoder_decoder", "false"},
-    {"pruned_heads", "{}"},
-    {"cross_attention_hidden_size", "null"},
-    {"quantization_config", "null"},
-    {"compression_config", "null"},
+    {"add_cross_attention", "false"},        {"is_encoder_decoder", "false"}, {"pruned_heads", "{}"},
+    {"cross_attention_hidden_size", "null"}, {"quantization_config", "null"}, {"compression_config", "null"},
 };
 
 // Initialisation acts in training alone, labels and task settings in heads that are not run, generation settings in

@@ -1,6 +1,7 @@
 #include "src/tokenizer/merges.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -10,6 +11,9 @@
 
 namespace sightline::tokenizer {
 namespace {
+
+// By a score; the parts of a piece are looked up in time that grows with the square of its length.
+constexpr std::size_t kLongestMade = 512;
 
 // A line of the file that merges once were read from; some files keep it.
 bool is_version(std::string_view line) { return line.starts_with("#version"); }
@@ -101,11 +105,17 @@ Merges::Merges(const Vocabulary& vocabulary, std::span<const float> scores) {
   const std::vector<std::int32_t> ranks = ranks_of(scores);
   for (std::size_t id = 0; id < scores.size(); ++id) {
     const auto piece = vocabulary.piece_of(static_cast<std::int32_t>(id));
-    if (!piece || piece->empty()) continue;
+    if (!piece || std::isinf(scores[id])) continue;
+    if (piece->size() > kLongestMade) {
+      throw UnsupportedModel("the vocabulary has a piece of " + std::to_string(piece->size()) + " bytes; merges make " +
+                             std::to_string(kLongestMade) + " at most");
+    }
     PieceHash hash;
-    for (std::size_t at = decode_char(*piece, 0).length; at < piece->size(); at += decode_char(*piece, at).length) {
-      const auto left = vocabulary.find(piece->substr(0, at));
-      const auto right = left ? vocabulary.find(piece->substr(at)) : std::nullopt;
+    for (std::size_t at = 0, next; at < piece->size(); at = next) {
+      next = at + decode_char(*piece, at).length;
+      hash.add(piece->substr(at, next - at));
+      const auto left = next < piece->size() ? vocabulary.find(piece->substr(0, next), hash) : std::nullopt;
+      const auto right = left ? vocabulary.find(piece->substr(next)) : std::nullopt;
       if (right) add(left->id, right->id, {ranks[id], static_cast<std::int32_t>(id)});
     }
   }

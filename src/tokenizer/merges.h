@@ -27,7 +27,8 @@ class Merges {
   Merges(const JsonText& text, const Vocabulary& vocabulary, std::size_t prefix);
   /// From "left right", in the order of their ranks. `where` begins the messages.
   Merges(std::span<const std::string_view> pairs, const Vocabulary& vocabulary, std::string_view where);
-  /// SentencePiece's rule: any two pieces that make a third, the one of the best score first. `scores` are by id.
+  /// SentencePiece's rule: any two pieces that make a third, the one of the best score first. `scores` are by id; a
+  /// piece whose score is infinite is never made.
   Merges(const Vocabulary& vocabulary, std::span<const float> scores);
 
   std::size_t size() const { return count_; }

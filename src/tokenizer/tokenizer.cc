@@ -12,6 +12,7 @@
 #include "src/tokenizer/added_tokens.h"
 #include "src/tokenizer/decoder.h"
 #include "src/tokenizer/display.h"
+#include "src/tokenizer/gguf_tokenizer.h"
 #include "src/tokenizer/model.h"
 #include "src/tokenizer/normalizer.h"
 #include "src/tokenizer/post_processor.h"
@@ -253,6 +254,13 @@ Tokenizer Tokenizer::parse(std::string_view json_text, std::string_view name) {
   const JsonObject file(json, name);
   Tokenizer tokenizer;
   tokenizer.impl_ = std::make_shared<const Impl>(file, read_model(file.require_object("model"), vocabulary, merges));
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::from_gguf(const format::GgufMetadata& metadata, const GgufTokenizerOptions& options) {
+  GgufTokenizer read = read_gguf_tokenizer(metadata, options);
+  Tokenizer tokenizer;
+  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(read.file, metadata.name()), std::move(read.model));
   return tokenizer;
 }
 

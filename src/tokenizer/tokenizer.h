@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+namespace sightline::format {
+class GgufMetadata;
+}
+
 namespace sightline::tokenizer {
 
 /// One token of an encoding.
@@ -44,6 +48,11 @@ struct Spelling {
   std::string continuing;    // what begins a piece that goes on with a word ("##"); empty: nothing does
 };
 
+/// What is not in a GGUF file, or shall not be taken from it.
+struct GgufTokenizerOptions {
+  std::string pre;  // in place of its "tokenizer.ggml.pre", which names the patterns that cut words; empty: that one
+};
+
 /// What a tokenizer can give to a single text, for models that take its numbers as indexes.
 struct TokenRange {
   std::int32_t largest_id = -1;
@@ -61,6 +70,8 @@ class Tokenizer {
   static Tokenizer load(const std::filesystem::path& tokenizer_json);
   /// From the JSON text; `name` is used in messages.
   static Tokenizer parse(std::string_view json, std::string_view name);
+  /// The one in a GGUF file. Throws BadFile, UnsupportedModel, BadArgument for an option.
+  static Tokenizer from_gguf(const format::GgufMetadata& metadata, const GgufTokenizerOptions& options = {});
 
   /// Throws BadArgument for text that is not UTF-8 (saying at which byte), BadFile where the normalizer makes the text
   /// grow beyond bounds or a pattern runs away, OutOfMemory. Added tokens found in the text become those tokens, as the

@@ -43,7 +43,7 @@ void run_config_sizes(Context& context, const Report& report) {
 
 // Names as stored, and under which the model looks for them; buffers are ignored.
 void run_parameter_names(const Report& report) {
-  const model::Family& family = model::find_family(report.given.at("architecture").get<std::string>(), "config.json");
+  const auto& family = model::find_family(report.given.at("architecture").get<std::string>(), "config.json");
   const json& names = report.given.at("names");
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string stored = names[i], expected = report.expected.at("canonical").at(i);

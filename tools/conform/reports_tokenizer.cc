@@ -140,8 +140,10 @@ json unigram_tokenizer(const json& vocabulary, const std::string& prepend_scheme
 
 // The vocabulary that the recipe of R7-10 tells in words: <unk>, the bytes, then the pieces that it lists.
 json byte_fallback_vocabulary(const std::string& recipe) {
-  json vocabulary = {{"<unk>", 0.0}};
-  for (int byte = 0; byte < 256; ++byte) vocabulary.push_back({fmt::format("<0x{:02X}>", byte), -20.0});
+  json vocabulary = json::array();
+  const auto add = [&](const std::string& piece, double score) { vocabulary.push_back(json::array({piece, score})); };
+  add("<unk>", 0);
+  for (int byte = 0; byte < 256; ++byte) add(fmt::format("<0x{:02X}>", byte), -20);
   for (const json& piece : json::parse(recipe.substr(recipe.find("[[")))) vocabulary.push_back(piece);
   return vocabulary;
 }
@@ -150,7 +152,7 @@ void check_unigram_fallback(const Report& report) {
   const json vocabulary = byte_fallback_vocabulary(report.given.at("vocab_recipe"));
   const Tokenizer with = parse(unigram_tokenizer(vocabulary, "always", true)),
                   without = parse(unigram_tokenizer(vocabulary, "always", false));
-  check_encodings(with, {report.expected.at("with_fallback")}, true);
+  check_encodings(with, json::array({report.expected.at("with_fallback")}), true);
   const std::string text = report.given.at("texts").at(0);
   expect_equal("without_byte_pieces", pieces(encode(without, text, true)), report.expected.at("without_byte_pieces"));
   json decoded = json::array();
