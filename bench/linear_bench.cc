@@ -38,7 +38,8 @@ struct Options {
   Precision precision = Precision::exact;
 
   bool wants(DType dtype) const {
-    return types.empty() || ("," + types + ",").find("," + std::string(dtype_name(dtype)) + ",") != std::string::npos;
+    return types.empty() ||
+           fmt::format(",{},", types).find(fmt::format(",{},", dtype_name(dtype))) != std::string::npos;
   }
 };
 
@@ -100,8 +101,8 @@ double best_seconds(const Options& options, DType dtype, Shape shape, std::int64
   double best = INFINITY;
   for (int round = 0; round < options.rounds; ++round) {
     best = std::min(best, seconds_of([&] {
-                      for (std::size_t matrix = 0; matrix < matrices; ++matrix) compute(matrix);
-                    }) / static_cast<double>(matrices));
+                            for (std::size_t matrix = 0; matrix < matrices; ++matrix) compute(matrix);
+                          }) / static_cast<double>(matrices));
   }
   return best;
 }

@@ -74,7 +74,7 @@ TEST_F(LinearTest, KeepsTheStatedOrderOnEveryTarget) {
       for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
         const StoredWeights w = random_weights(dtype, s.out, s.in, /*shift=*/3, /*seed=*/1);
         expect_the_stated_order(w, s.rows, 1, target);
-        expect_the_stated_order(testing::stored_transposed(w, 1), s.rows, 2, target + " transposed");
+        expect_the_stated_order(testing::stored_transposed(w, 1), s.rows, 2, std::string(target).append(" transposed"));
       }
     }
   }
