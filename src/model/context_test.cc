@@ -54,6 +54,21 @@ TEST_P(ContextTest, PiecesAreTheWhole) {
   }
 }
 
+TEST_P(ContextTest, FastPiecesAreTheFastWhole) {
+  if (!fast_available()) GTEST_SKIP() << "no instruction for bf16";
+  ForwardOptions options = all_of(transformer_);
+  options.precision = Precision::fast;
+  Context context = transformer_.make_context(kLength, {.page_size = 16});
+  std::int64_t begin = 0;
+  for (std::int64_t end : {16L, 17L, 20L, kLength}) {
+    const TokenSequence view{std::span(text_.ids).first(end)};
+    const ForwardResult all = transformer_.forward({&view, 1}, options);
+    EXPECT_TRUE(row_bits(all, begin, end) == row_bits(add(context, begin, end, options), 0, end - begin)) << end;
+    EXPECT_FALSE(row_bits(all, begin, end) == whole(begin, end)) << "exact, though fast was asked for";
+    begin = end;
+  }
+}
+
 TEST_P(ContextTest, GoesOnAfterTruncation) {
   Context context = transformer_.make_context(kLength, {.page_size = 16});
   expect_whole(context, {40});
@@ -127,6 +142,8 @@ TEST_P(ContextTest, ErrorsChangeNothing) {
   refuse({{ids.first(4), {}, &context}, {ids.first(9), {}, &other}});    // the second is too long
   refuse({{ids.first(4), {}, &context}, {ids.first(4), {}, &context}});  // twice the same
   refuse({{ids.first(4), {}, &context}, {std::span(ids).first(0), {}, &other}});
+  const std::vector<std::int32_t> types(4, 0);
+  refuse({{ids.first(4), types, &context}});  // a context keeps none
   error_of<BadArgument>([&] { context.truncate(13); });
   error_of<BadArgument>([&] { context.truncate(-1); });
   unchanged();
@@ -180,23 +197,6 @@ TEST(Context, BelongsToItsModel) {
   error_of<BadArgument>([&] { llama.make_context(llama.config().max_positions + 1); });
   error_of<BadArgument>([&] { llama.make_context(8, {.page_size = 3}); });
   EXPECT_EQ(8, context.room());
-}
-
-// Two texts of the same model at once, each in a context of its own, by fast arithmetic too where there is one.
-TEST(Context, KeepsFastBitsInPieces) {
-  if (!fast_available()) GTEST_SKIP() << "no instruction for bf16";
-  const Transformer transformer = Transformer::load(conformance("models") / "llama");
-  const Text text = random_text(transformer, 40, 3);
-  ForwardOptions options = all_of(transformer);
-  options.precision = Precision::fast;
-  const TokenSequence view = text.view();
-  const ForwardResult whole = transformer.forward({&view, 1}, options);
-  Context context = transformer.make_context(40);
-  for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 20}, {20, 21}, {21, 40}}) {
-    const TokenSequence part{std::span(text.ids).subspan(begin, end - begin), {}, &context};
-    const ForwardResult result = transformer.forward({&part, 1}, options);
-    EXPECT_TRUE(row_bits(whole, begin, end) == row_bits(result, 0, end - begin)) << begin;
-  }
 }
 
 }  // namespace
