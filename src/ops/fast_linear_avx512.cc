@@ -78,7 +78,11 @@ SIGHTLINE_BF16 void turn_weights(const std::uint16_t* weights, std::int64_t stri
                                  std::uint16_t* to) {
   for (std::int64_t i = 0; i < width; i += kFastColumns) {
     const std::uint32_t* rows[kFastTile];
-    for (int o = 0; o < kFastTile; ++o) rows[o] = reinterpret_cast<const std::uint32_t*>(weights + o * stride + i);
+    for (int o = 0; o < kFastTile; ++o) {
+      rows[o] = reinterpret_cast<const std::uint32_t*>(weights + o * stride + i);
+      // The same place of the next group: prefetchers do not see 16 short streams.
+      _mm_prefetch(rows[o] + kFastTile * stride / 2, _MM_HINT_T0);
+    }
     turn(rows, reinterpret_cast<std::uint32_t*>(to) + i / 2 * kFastTile, kFastTile);
   }
 }
