@@ -88,7 +88,7 @@ void require_whole(const std::string& repository, const fs::path& snapshot) {
     throw BadArgument(fmt::format("{}: no such file or directory", spec));
   }
   const auto hub = hub_cache_directory();
-  const std::string place = hub ? " (" + hub->string() + ")" : "";
+  const std::string place = hub ? fmt::format(" ({})", hub->string()) : "";
   if (!name->file.empty()) {
     throw BadArgument(
         fmt::format("{}: no such file, and not in the cache of Hugging Face{}; fetch it with: hf download {} {}", spec,

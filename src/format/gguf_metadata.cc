@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,13 +51,13 @@ std::string range_text(std::int64_t min, std::int64_t max) {
 }
 
 std::string shown(const GgufValue& value) {
-  if (value.is_array) return "an array of " + std::to_string(value.count) + " of " + value_type_name(value.type);
+  const char* type = value_type_name(value.type);
+  if (value.is_array) return fmt::format("an array of {}, of {}", value.count, type);
   if (value.type == GgufType::string) return quote(string_at(value.bytes.data()));
-  if (value.type == GgufType::f32) return std::to_string(load_element<float>(value.bytes.data())) + " (f32)";
-  if (value.type == GgufType::f64) return std::to_string(load_element<double>(value.bytes.data())) + " (f64)";
+  if (value.type == GgufType::f32) return fmt::format("{} ({})", load_element<float>(value.bytes.data()), type);
+  if (value.type == GgufType::f64) return fmt::format("{} ({})", load_element<double>(value.bytes.data()), type);
   const std::optional<std::int64_t> number = int_at(value, 0);
-  return (number ? std::to_string(*number) : std::string("a number beyond 2^63")) + " (" + value_type_name(value.type) +
-         ")";
+  return fmt::format("{} ({})", number ? std::to_string(*number) : "a number beyond 2^63", type);
 }
 
 }  // namespace

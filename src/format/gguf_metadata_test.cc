@@ -102,7 +102,7 @@ TEST_F(Metadata, GivesStrings) {
   EXPECT_EQ(metadata.find_string("absent"), std::nullopt);
   EXPECT_EQ(metadata.find_string("text")->data(), bytes.data() + bytes.find("na\xC3\xAFve"));  // not a copy
   EXPECT_EQ(refusal([](auto& m) { m.find_string("words"); }),
-            "m.gguf: \"words\" must be a string, not an array of 3 of a string");
+            "m.gguf: \"words\" must be a string, not an array of 3, of a string");
   EXPECT_EQ(refusal([](auto& m) { m.require_string("absent"); }), "m.gguf: \"absent\" is missing");
 }
 
