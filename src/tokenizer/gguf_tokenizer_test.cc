@@ -62,7 +62,8 @@ class LlamaCpp : public testing::TestWithParam<const char*> {};
 
 // Strings with ids that the original tokenizers gave, which llama.cpp tests itself on.
 TEST_P(LlamaCpp, TestStrings) {
-  const fs::path base = kShared / "data/tokenizers/llama.cpp-vocab" / (std::string("ggml-vocab-") + GetParam() + ".gguf");
+  const fs::path base =
+      kShared / "data/tokenizers/llama.cpp-vocab" / (std::string("ggml-vocab-") + GetParam() + ".gguf");
   if (!fs::exists(base)) GTEST_SKIP() << base << " is not there";
   const GgufFile file = GgufFile::open(base);
   const Tokenizer tokenizer = Tokenizer::from_gguf(file.metadata());

@@ -26,7 +26,7 @@ void expect_encodings(const Tokenizer& tokenizer, const Json& expected, bool add
   for (const Json& encoding : expected) {
     const std::string text = encoding["text"];
     SCOPED_TRACE(encoding["text"].dump());
-    const Encoding got = tokenizer.encode(text, {.add_special = add_special});
+    const Encoding got = tokenizer.encode(text, {.add_special = add_special, .parse_special = true});
     EXPECT_EQ(encoding["tokens"], Json(pieces_of(got)));
     EXPECT_EQ(encoding["ids"], Json(ids_of(got)));
     EXPECT_EQ(encoding["offsets_chars"], Json(char_offsets(got, text)));
