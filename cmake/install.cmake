@@ -17,14 +17,22 @@ if(TARGET sightline)
   # What `pull` and `import` run, where the program looks for it.
   install(DIRECTORY tools/models tools/import DESTINATION share/sightline/tools COMPONENT program
     FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE)
-  list(APPEND installed sightline_model sightline_serve sightline_cli sightline)
+  list(APPEND installed sightline_engine sightline_serve sightline_cli sightline)
+endif()
+set(components attention c)
+set(packages sightline sightline-attention)
+if(TARGET sightline_model)
+  install(TARGETS sightline_model EXPORT sightline_model ARCHIVE COMPONENT development)
+  list(APPEND installed sightline_model)
+  list(APPEND components model)
+  list(APPEND packages sightline-model)
 endif()
 foreach(target IN LISTS installed)
   target_compile_options(${target} PRIVATE -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 endforeach()
 
 # A file of targets for each component, so that users of the C library need nothing that the C++ one is built on.
-foreach(component attention c)
+foreach(component IN LISTS components)
   install(EXPORT sightline_${component} NAMESPACE sightline:: DESTINATION ${package_dir}
     FILE sightline-${component}-targets.cmake COMPONENT development)
 endforeach()
@@ -47,7 +55,7 @@ file(RELATIVE_PATH pc_up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_
 string(REGEX REPLACE "/$" "" pc_up ${pc_up})
 cmake_path(APPEND pc_libdir "\${prefix}" ${CMAKE_INSTALL_LIBDIR})
 cmake_path(APPEND pc_includedir "\${prefix}" ${CMAKE_INSTALL_INCLUDEDIR})
-foreach(package sightline sightline-attention)
+foreach(package IN LISTS packages)
   configure_file(packaging/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${pc_dir} COMPONENT development)
 endforeach()

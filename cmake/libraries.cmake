@@ -1,4 +1,5 @@
-# A library a layer: attention (tensor, cpu, observe, attention, cache) stands alone; models are built on it.
+# A library a layer: attention (tensor, cpu, observe, attention, cache) stands alone; models (ops, format, tokenizer,
+# model) are built on it, and the engine, with pictures and the page, on those.
 include(GNUInstallDirs)
 find_package(hwy REQUIRED)
 find_package(TBB REQUIRED)
@@ -71,16 +72,30 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
-  sightline_sources(model_sources src/ops src/format src/tokenizer src/model src/engine)
+  sightline_sources(model_sources src/ops src/format src/tokenizer src/model)
+  # Of the formats, pictures are the engine's: who runs models needs none of their libraries.
+  set(pictures "/src/format/(colour|deflate|font|picture_png|picture_svg|png)\\.cc$")
+  set(picture_sources ${model_sources})
+  list(FILTER model_sources EXCLUDE REGEX ${pictures})
+  list(FILTER picture_sources INCLUDE REGEX ${pictures})
+  sightline_library(sightline_model ${model_sources})
+  add_library(sightline::model ALIAS sightline_model)
+  set_target_properties(sightline_model PROPERTIES EXPORT_NAME model)
+  sightline_public_headers(sightline_model)
+  target_link_libraries(sightline_model
+    PUBLIC sightline_attention $<BUILD_INTERFACE:sightline_options> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
+    fmt::fmt
+    PRIVATE hwy::hwy ICU::uc ICU::i18n $<BUILD_INTERFACE:PkgConfig::PCRE2> $<INSTALL_INTERFACE:pcre2-8>)
+
+  sightline_sources(engine_sources src/engine)
   # The page as one file: what is in web/, linked into one HTML text.
   set(page_template ${PROJECT_BINARY_DIR}/page_template.cc)
   set(link_page ${PROJECT_SOURCE_DIR}/tools/link_page.py)
   file(GLOB_RECURSE web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*)
   add_custom_command(OUTPUT ${page_template} COMMAND Python3::Interpreter ${link_page} ${PROJECT_SOURCE_DIR}/web
     ${page_template} DEPENDS ${link_page} ${web_files} VERBATIM)
-  sightline_library(sightline_model ${model_sources} ${page_template})
-  target_link_libraries(sightline_model PUBLIC sightline_options sightline_attention nlohmann_json::nlohmann_json fmt::fmt
-    PRIVATE hwy::hwy ICU::uc ICU::i18n PkgConfig::PCRE2 PNG::PNG Freetype::Freetype ZLIB::ZLIB)
+  sightline_library(sightline_engine ${engine_sources} ${picture_sources} ${page_template})
+  target_link_libraries(sightline_engine PUBLIC sightline_model PRIVATE PNG::PNG Freetype::Freetype ZLIB::ZLIB)
 
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   find_package(Threads REQUIRED)
@@ -98,7 +113,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     DEPENDS ${embed} ${openapi} ${web}/files.txt ${page_files})
   sightline_sources(serve_sources serve)
   add_library(sightline_serve STATIC ${serve_sources} ${PROJECT_BINARY_DIR}/page_files.cc)
-  target_link_libraries(sightline_serve PUBLIC sightline_model PkgConfig::HTTPLIB PRIVATE Threads::Threads)
+  target_link_libraries(sightline_serve PUBLIC sightline_engine PkgConfig::HTTPLIB PRIVATE Threads::Threads)
 
   sightline_sources(cli_sources cli)
   list(FILTER cli_sources EXCLUDE REGEX "/main\\.cc$")
@@ -112,6 +127,6 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   sightline_sources(conform_sources tools/conform)
   if(conform_sources)
     add_executable(sightline-conform ${conform_sources})
-    target_link_libraries(sightline-conform PRIVATE sightline_model)
+    target_link_libraries(sightline-conform PRIVATE sightline_engine)
   endif()
 endif()
