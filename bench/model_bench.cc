@@ -22,7 +22,7 @@
 
 #include "bench/limits.h"
 #include "src/cpu/target.h"
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 
 namespace sightline::bench {
 namespace {

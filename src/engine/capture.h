@@ -11,7 +11,7 @@
 #include "src/engine/pass_progress.h"
 #include "src/engine/pyramid.h"
 #include "src/engine/score_rule.h"
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 
 namespace sightline::engine {
 

@@ -12,7 +12,7 @@
 #include "src/engine/axis.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/score_rule.h"
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 
 namespace sightline::engine {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/model/config.h"
-#include "src/model/transformer.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/transformer.h"
+#include "sightline/tokenizer.h"
 
 namespace sightline::engine {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/engine/model_location.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 namespace sightline::engine {
 

@@ -13,8 +13,8 @@
 #include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/model_location.h"
-#include "src/model/transformer.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/transformer.h"
+#include "sightline/tokenizer.h"
 
 namespace sightline::engine {
 

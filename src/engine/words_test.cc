@@ -9,7 +9,7 @@
 
 #include "src/engine/testing.h"
 #include "src/format/json.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 namespace sightline::engine {
 namespace {

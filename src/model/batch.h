@@ -8,7 +8,7 @@
 
 #include "src/model/context_cache.h"
 #include "src/model/pass.h"
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 
 namespace sightline::model {
 

@@ -1,4 +1,4 @@
-#include "src/model/context.h"
+#include "sightline/context.h"
 
 #include <fmt/format.h>
 

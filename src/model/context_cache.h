@@ -8,7 +8,7 @@
 
 #include "sightline/kv_cache.h"
 #include "src/model/config.h"
-#include "src/model/context.h"
+#include "sightline/context.h"
 
 namespace sightline::model {
 

@@ -1,6 +1,6 @@
 // A text in pieces, by a context, has the bits of the whole.
 
-#include "src/model/context.h"
+#include "sightline/context.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 
 #include "src/model/config.h"
 #include "src/model/context_cache.h"
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 #include "src/ops/linear.h"
 #include "src/tensor/aligned_buffer.h"
 

@@ -13,7 +13,7 @@
 #include "src/format/json.h"
 #include "src/format/safetensors.h"
 #include "src/format/testing.h"
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 
 namespace sightline::model {
 

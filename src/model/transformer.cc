@@ -1,4 +1,4 @@
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 
 #include <fmt/format.h>
 

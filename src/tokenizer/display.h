@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "src/tokenizer/stage.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 namespace sightline::tokenizer {
 

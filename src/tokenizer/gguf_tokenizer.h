@@ -6,7 +6,7 @@
 
 #include "src/format/gguf.h"
 #include "src/tokenizer/model.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 namespace sightline::tokenizer {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/tokenizer/stage.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 namespace sightline::tokenizer {
 

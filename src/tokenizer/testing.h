@@ -13,7 +13,7 @@
 
 #include "src/format/testing.h"
 #include "src/tokenizer/normalized_string.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {

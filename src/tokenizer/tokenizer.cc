@@ -1,4 +1,4 @@
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 
 #include "sightline/error.h"
 #include "src/format/gguf.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 namespace {
 

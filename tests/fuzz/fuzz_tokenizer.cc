@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sightline/error.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 
 namespace sightline::conform {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 #include "tools/conform/arrays.h"
 
 namespace sightline::conform {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/format/safetensors.h"
-#include "src/model/transformer.h"
+#include "sightline/transformer.h"
 
 namespace sightline::conform {
 

@@ -10,7 +10,7 @@
 
 #include "src/engine/session.h"
 #include "src/format/json.h"
-#include "src/tokenizer/tokenizer.h"
+#include "sightline/tokenizer.h"
 #include "tools/conform/forward.h"
 #include "tools/conform/suites.h"
 

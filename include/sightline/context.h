@@ -1,5 +1,5 @@
-#ifndef SIGHTLINE_MODEL_CONTEXT_H_
-#define SIGHTLINE_MODEL_CONTEXT_H_
+#ifndef SIGHTLINE_CONTEXT_H_
+#define SIGHTLINE_CONTEXT_H_
 
 #include <cstdint>
 #include <memory>
@@ -42,4 +42,4 @@ class Context {
 
 }  // namespace sightline::model
 
-#endif  // SIGHTLINE_MODEL_CONTEXT_H_
+#endif  // SIGHTLINE_CONTEXT_H_

@@ -1,5 +1,5 @@
-#ifndef SIGHTLINE_MODEL_TRANSFORMER_H_
-#define SIGHTLINE_MODEL_TRANSFORMER_H_
+#ifndef SIGHTLINE_TRANSFORMER_H_
+#define SIGHTLINE_TRANSFORMER_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sightline/attention.h"
-#include "src/model/config.h"
-#include "src/model/context.h"
+#include "sightline/transformer_config.h"
+#include "sightline/context.h"
 
 namespace sightline::model {
 
@@ -109,4 +109,4 @@ std::vector<TokenSequence> unpadded(std::span<const std::int32_t> ids, std::span
 
 }  // namespace sightline::model
 
-#endif  // SIGHTLINE_MODEL_TRANSFORMER_H_
+#endif  // SIGHTLINE_TRANSFORMER_H_

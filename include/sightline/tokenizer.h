@@ -1,5 +1,5 @@
-#ifndef SIGHTLINE_TOKENIZER_TOKENIZER_H_
-#define SIGHTLINE_TOKENIZER_TOKENIZER_H_
+#ifndef SIGHTLINE_TOKENIZER_H_
+#define SIGHTLINE_TOKENIZER_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -101,4 +101,4 @@ class Tokenizer {
 
 }  // namespace sightline::tokenizer
 
-#endif  // SIGHTLINE_TOKENIZER_TOKENIZER_H_
+#endif  // SIGHTLINE_TOKENIZER_H_
