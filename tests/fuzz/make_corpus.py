@@ -1,9 +1,5 @@
 #!/usr/bin/env python3
-<<<<<<< HEAD
 """Writes the seeds of the fuzz programs for files, patterns and HTTP into corpus/ beside this file.
-=======
-"""Writes the seeds of fuzz_safetensors, fuzz_gguf, fuzz_gguf_config, fuzz_json and fuzz_http into corpus/ beside this file.
->>>>>>> config
 
 Seeds are small files, good and hostile, each named by what it holds. Those of tensor files are made from headers written out below
 and from the files of tests/data/cases/reports.jsonl. Run again after a change here; the result is in the repository.
@@ -119,8 +115,6 @@ GGUF = {
 }
 
 
-
-<<<<<<< HEAD
 def gguf_array(kind, values):
     items = b"".join(gguf_string(v) if kind == 8 else struct.pack("<" + GGUF_VALUES[kind], v) for v in values)
     return struct.pack("<IQ", kind, len(values)) + items
@@ -160,7 +154,9 @@ REGEX = {
     "runs_away": ("(a+)+$|(?:a|a)*(?=b)", "a" * 40 + "!"),
     "lookbehind": ("(?<=a|bc)d|\\b.\\B|^x|y$|\\Az\\Z", "ad\nbcd\ny"),
     "empty": ("x*|", "axxb"),
-=======
+}
+
+
 def gguf_model(architecture, **more):
     def pair(key, value):
         if isinstance(value, str):
@@ -170,7 +166,7 @@ def gguf_model(architecture, **more):
         if isinstance(value, float):
             return (key, 6, struct.pack("<f", value))
         if isinstance(value, list):
-            return (key, 9, struct.pack(f"<IQ{len(value)}I", 4, len(value), *value))
+            return (key, 9, gguf_array(4, value))
         return (key, 4, struct.pack("<I", value))
 
     settings = {"block_count": 3, "embedding_length": 16, "feed_forward_length": 24, "context_length": 32, "attention.head_count": 4,
@@ -195,7 +191,6 @@ GGUF_CONFIG = {
     "gpt_oss": gguf_model("gpt-oss", expert_count=4, expert_used_count=2, expert_feed_forward_length=8, **WINDOW, **YARN),
     "uneven_heads": gguf_model("llama", attention__head_count_kv=[2, 2, 1]),
     "no_width": gguf_model("llama", embedding_length=0),
->>>>>>> config
 }
 
 JSON = {
@@ -308,15 +303,12 @@ if __name__ == "__main__":
         put("safetensors", name, content)
     for name, content in {**dict(files_of_reports("gguf")), **GGUF}.items():
         put("gguf", name, content)
-<<<<<<< HEAD
     for name, content in GGUF_TOKENIZERS.items():
         put("gguf_tokenizer", name, content)
     for name, (pattern, text) in REGEX.items():
         put("regex", name, pattern.encode() + b"\0" + text.encode())
-=======
     for name, content in GGUF_CONFIG.items():
         put("gguf_config", name, content)
->>>>>>> config
     for name, content in JSON.items():
         put("json", name, content)
     for name, content in HTTP.items():
