@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "bench/limits.h"
-#include "src/cpu/target.h"
 #include "sightline/transformer.h"
+#include "src/cpu/target.h"
 
 namespace sightline::bench {
 namespace {

@@ -108,7 +108,7 @@ class InfoView {
 
 void run_info(const Options& options) {
   const engine::ModelLocation location = chosen_model(options);
-  engine::ModelFacts facts = engine::inspect_model(location.path, {options.pre, options.strict});
+  engine::ModelFacts facts = engine::inspect_model(location.path, open_options(options));
   facts.name = location.name;
   const engine::WeightFacts weights = engine::inspect_weights(location.path);
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));

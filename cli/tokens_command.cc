@@ -12,7 +12,6 @@
 #include "cli/painter.h"
 #include "cli/streams.h"
 #include "cli/view.h"
-#include "src/engine/model_tokenizer.h"
 #include "src/tokenizer/display.h"
 
 namespace sightline::cli {
@@ -117,7 +116,7 @@ Listing make_listing(const Options& options) {
   std::optional<std::string> text;
   if (!decodes) text = read_text(options);
   const engine::ModelLocation model = chosen_model(options);
-  const Tokenizer tokenizer = engine::open_tokenizer(model, options.pre);
+  const Tokenizer tokenizer = Tokenizer::open(model.path, {options.pre});
   Listing listing{model.name, std::string(tokenizer.kind()), tokenizer.vocabulary_size(), {}, std::move(text), {}};
   listing.rows = decodes ? rows_of_ids(tokenizer, given) : rows_of_text(tokenizer, *listing.text, options);
   std::vector<std::int32_t> ids;

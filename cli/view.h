@@ -18,6 +18,8 @@ namespace sightline::cli {
 
 /// The model that -m names, or the default one. Throws BadArgument and BadFile saying how to get it.
 engine::ModelLocation chosen_model(const Options& options);
+/// How the options ask for its files to be read.
+model::OpenOptions open_options(const Options& options);
 /// Opens the model that the options name, or the default one.
 engine::Session open_session(const Options& options);
 engine::LookOptions look_options(const Options& options, std::optional<int> top);

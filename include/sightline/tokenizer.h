@@ -66,6 +66,9 @@ struct TokenRange {
 /// `padding` and `truncation` of the file are read and reported, and never act by themselves.
 class Tokenizer {
  public:
+  /// The tokenizer of a model, of which no other file is read: a directory's tokenizer.json, or what a GGUF file holds.
+  /// Throws BadFile, UnsupportedModel, and BadArgument for options where there is no GGUF file.
+  static Tokenizer open(const std::filesystem::path& model, const GgufTokenizerOptions& options = {});
   /// Throws BadFile, UnsupportedModel.
   static Tokenizer load(const std::filesystem::path& tokenizer_json);
   /// From the JSON text; `name` is used in messages.

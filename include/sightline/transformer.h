@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sightline/attention.h"
-#include "sightline/transformer_config.h"
 #include "sightline/context.h"
+#include "sightline/transformer_config.h"
 
 namespace sightline::model {
 

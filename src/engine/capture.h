@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "sightline/attention.h"
+#include "sightline/transformer.h"
 #include "src/engine/look.h"
 #include "src/engine/pass_progress.h"
 #include "src/engine/pyramid.h"
 #include "src/engine/score_rule.h"
-#include "sightline/transformer.h"
 
 namespace sightline::engine {
 

@@ -7,16 +7,13 @@
 
 #include "sightline/error.h"
 #include "src/engine/memory.h"
-#include "src/engine/model_tokenizer.h"
 #include "src/format/checkpoint.h"
-#include "src/format/gguf.h"
 #include "src/format/file.h"
-#include "src/format/json.h"
+#include "src/format/gguf.h"
+#include "src/tokenizer/tokenizer_file.h"
 
 namespace sightline::engine {
 namespace {
-
-constexpr const char* kTokenizerFile = "tokenizer.json";
 
 std::string display_name(const std::filesystem::path& model) {
   std::error_code ignored;  // the working directory may have gone
@@ -25,24 +22,8 @@ std::string display_name(const std::filesystem::path& model) {
   return (name.extension() == ".gguf" ? name.stem() : name).string();
 }
 
-// Ids and types of tokens are rows of the model's embeddings.
-void require_fit(const std::string& file, const tokenizer::TokenRange& range, const model::TransformerConfig& config) {
-  if (range.largest_id >= config.vocabulary) {
-    throw BadFile(fmt::format("{}: token {} has the id {}, but the model embeds {} tokens: it belongs to another model",
-                              file, format::quote(range.largest_piece), range.largest_id, config.vocabulary));
-  }
-  const std::int64_t types = std::max<std::int64_t>(config.token_types, 1);
-  if (range.largest_type_id >= types) {
-    throw BadFile(fmt::format("{}: \"post_processor\" gives the type_id {}, but the model has {} token types", file,
-                              range.largest_type_id, types));
-  }
-  if (!range.keeps_text) {
-    throw BadFile(fmt::format("{}: \"post_processor.single\" leaves the text out: it needs a \"Sequence\" A", file));
-  }
-}
-
 bool has_tokenizer(const std::filesystem::path& path) {
-  if (!format::is_gguf(path)) return format::is_present(path / kTokenizerFile);
+  if (!format::is_gguf(path)) return format::is_present(tokenizer::tokenizer_file(path));
   return format::Checkpoint::open(path).metadata()->has("tokenizer.ggml.model");
 }
 
@@ -66,20 +47,12 @@ ModelFacts describe(const std::filesystem::path& path, const model::Transformer&
   return facts;
 }
 
-tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& path, const std::string& pretokenizer,
-                                    const model::Transformer& transformer) {
-  auto tokenizer = open_tokenizer({path, display_name(path), format::is_gguf(path)}, pretokenizer);
-  require_fit(format::is_gguf(path) ? path.string() : (path / kTokenizerFile).string(), tokenizer.range(),
-              transformer.config());
-  return tokenizer;
-}
-
-ModelFacts inspect_model(const std::filesystem::path& path, const InspectOptions& options) {
+ModelFacts inspect_model(const std::filesystem::path& path, const model::OpenOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
-    const auto transformer = model::Transformer::load(path, {.strict = options.strict});
-    if (!has_tokenizer(path)) return describe(path, transformer, nullptr);
-    const tokenizer::Tokenizer tokenizer = load_tokenizer(path, options.pretokenizer, transformer);
-    return describe(path, transformer, &tokenizer);
+    if (!has_tokenizer(path))
+      return describe(path, model::Transformer::load(path, {.strict = options.strict}), nullptr);
+    const model::Model model = model::open(path, options);
+    return describe(path, model.transformer, &model.tokenizer);
   });
 }
 

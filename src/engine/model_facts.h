@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "src/model/config.h"
-#include "sightline/transformer.h"
+#include "sightline/model.h"
 #include "sightline/tokenizer.h"
+#include "src/model/config.h"
 
 namespace sightline::engine {
 
@@ -39,19 +39,9 @@ struct ModelFacts {
 ModelFacts describe(const std::filesystem::path& path, const model::Transformer& transformer,
                     const tokenizer::Tokenizer* tokenizer);
 
-/// The tokenizer of a model: of its directory's tokenizer.json, or within a GGUF file, where `pretokenizer`, if not
-/// empty, stands for what the file names. Throws UnsupportedModel and BadFile, also where the tokenizer gives an id or a
-/// type id that the model does not embed, or no token for the text.
-tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& path, const std::string& pretokenizer,
-                                    const model::Transformer& transformer);
-
-struct InspectOptions {
-  std::string pretokenizer;  // as SessionOptions::pretokenizer
-  bool strict = false;
-};
 /// Opens a model for `info`: every check of Session::open(), but there may be no tokenizer. Throws BadFile,
 /// UnsupportedModel, OutOfMemory.
-ModelFacts inspect_model(const std::filesystem::path& path, const InspectOptions& options = {});
+ModelFacts inspect_model(const std::filesystem::path& path, const model::OpenOptions& options = {});
 
 /// What the weight files of a model hold.
 struct WeightFacts {

@@ -109,30 +109,25 @@ std::optional<std::int64_t> memory_for(const SessionOptions& options) {
 
 void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > facts.max_tokens) {
-    throw BadArgument(
-        fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name, facts.max_tokens));
+    throw BadArgument(fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name,
+                                  facts.max_tokens));
   }
   if (max_tokens > 0) facts.max_tokens = max_tokens;
 }
 
 }  // namespace
 
-Session::Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts,
-                 SessionOptions options)
-    : transformer_(std::move(transformer)),
-      tokenizer_(std::move(tokenizer)),
-      facts_(std::move(facts)),
-      options_(options) {}
+Session::Session(model::Model model, ModelFacts facts, SessionOptions options)
+    : model_(std::move(model)), facts_(std::move(facts)), options_(std::move(options)) {}
 
 Session Session::open(const std::filesystem::path& path, const SessionOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
     require_memory({.weights = inspect_weights(path).bytes}, memory_for(options), "free some, or take a smaller model");
-    auto transformer = model::Transformer::load(path, {.strict = options.strict});
-    auto tokenizer = load_tokenizer(path, options.pretokenizer, transformer);
-    ModelFacts facts = describe(path, transformer, &tokenizer);
+    model::Model model = model::open(path, options.files);
+    ModelFacts facts = describe(path, model.transformer, &model.tokenizer);
     if (!options.name.empty()) facts.name = options.name;
     limit_text(options.max_tokens, facts);
-    return Session(std::move(transformer), std::move(tokenizer), std::move(facts), options);
+    return Session(std::move(model), std::move(facts), options);
   });
 }
 
@@ -141,7 +136,7 @@ tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const 
     throw BadArgument(fmt::format("the text has {} bytes: at most {} are read", text.size(), kMaxTextBytes));
   }
   const auto limit = static_cast<std::size_t>(facts_.max_tokens);
-  tokenizer::Encoding encoding = tokenizer_.encode(text);
+  tokenizer::Encoding encoding = model_.tokenizer.encode(text);
   require_text(text, encoding);
   if (encoding.tokens.size() <= limit) return encoding;
   if (!truncate) {
@@ -152,7 +147,7 @@ tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const 
   }
   tokenizer::EncodeOptions cut;
   cut.max_length = limit;
-  return tokenizer_.encode(text, cut);
+  return model_.tokenizer.encode(text, cut);
 }
 
 std::int64_t Session::token_count(std::string_view text, bool truncate) const {
@@ -184,7 +179,7 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->model = facts_;
   data->threads = options_.threads;
   data->text = text;
-  data->tokens = look_tokens(text, encoding, tokenizer_.spelling());
+  data->tokens = look_tokens(text, encoding, model_.tokenizer.spelling());
   data->cut_tokens = encoding.cut;
   data->top = options.top;
   data->words = words_of_tokens(text, data->tokens, encoding.cut > 0);
@@ -192,7 +187,7 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->dropped = dropped_text(text, data->tokens, encoding.cut > 0);
   number_words(data->words, data->tokens);
   data->segments = segments_of(data->tokens, facts_.config.causal);
-  run_model(transformer_, encoding, top, options, *data);
+  run_model(model_.transformer, encoding, top, options, *data);
   return Look(data);
 }
 

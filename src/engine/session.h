@@ -3,18 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
+#include "sightline/model.h"
 #include "src/engine/look.h"
 #include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/model_location.h"
-#include "sightline/transformer.h"
-#include "sightline/tokenizer.h"
 
 namespace sightline::engine {
 
@@ -22,11 +21,10 @@ namespace sightline::engine {
 inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
 
 struct SessionOptions {
-  int threads = 0;                      // 0: one a processor
-  std::string name;                     // of the model, for display; empty: that of its directory or file
-  std::int64_t max_tokens = 0;          // of a text, at most; 0: as many as the model takes
-  std::string pretokenizer;             // of a GGUF file's tokenizer, in place of the one that the file names
-  bool strict = false;                  // whatever would be a warning of the files is an error
+  int threads = 0;                       // 0: one a processor
+  std::string name;                      // of the model, for display; empty: that of its directory or file
+  std::int64_t max_tokens = 0;           // of a text, at most; 0: as many as the model takes
+  model::OpenOptions files{};            // how its files are read
   std::optional<std::int64_t> memory{};  // bytes that may be taken; none: what the system has available
 };
 
@@ -42,9 +40,10 @@ struct LookOptions {
 /// text -> tokens -> model -> attention -> report. Nothing but `look()` runs a model. Safe for concurrent calls.
 class Session {
  public:
-  /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF file.
-  /// Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel, BadArgument for a
-  /// max_tokens that the model does not take, OutOfMemory where the weights alone are more than there is memory for.
+  /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF
+  /// file. Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel, BadArgument
+  /// for a max_tokens that the model does not take, OutOfMemory where the weights alone are more than there is memory
+  /// for.
   static Session open(const std::filesystem::path& path, const SessionOptions& options = {});
 
   const ModelFacts& model() const { return facts_; }
@@ -64,12 +63,11 @@ class Session {
   MemoryPlan plan_look(std::int64_t tokens, const LookOptions& options = {}) const;
 
  private:
-  Session(model::Transformer transformer, tokenizer::Tokenizer tokenizer, ModelFacts facts, SessionOptions options);
+  Session(model::Model model, ModelFacts facts, SessionOptions options);
   Look look_at(std::string_view text, const LookOptions& options) const;
   tokenizer::Encoding encode(std::string_view text, bool truncate) const;
 
-  model::Transformer transformer_;
-  tokenizer::Tokenizer tokenizer_;
+  model::Model model_;
   ModelFacts facts_;
   SessionOptions options_;
 };

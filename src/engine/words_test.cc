@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "sightline/tokenizer.h"
 #include "src/engine/testing.h"
 #include "src/format/json.h"
-#include "sightline/tokenizer.h"
 
 namespace sightline::engine {
 namespace {

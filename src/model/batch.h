@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "sightline/transformer.h"
 #include "src/model/context_cache.h"
 #include "src/model/pass.h"
-#include "sightline/transformer.h"
 
 namespace sightline::model {
 

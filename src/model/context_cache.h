@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "sightline/context.h"
 #include "sightline/kv_cache.h"
 #include "src/model/config.h"
-#include "sightline/context.h"
 
 namespace sightline::model {
 

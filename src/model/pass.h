@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "sightline/transformer.h"
 #include "src/model/config.h"
 #include "src/model/context_cache.h"
-#include "sightline/transformer.h"
 #include "src/ops/linear.h"
 #include "src/tensor/aligned_buffer.h"
 

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "sightline/transformer.h"
 #include "src/format/json.h"
 #include "src/format/safetensors.h"
 #include "src/format/testing.h"
-#include "sightline/transformer.h"
 
 namespace sightline::model {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/tokenizer/pre_tokenizer.h"
 #include "sightline/tokenizer.h"
+#include "src/tokenizer/pre_tokenizer.h"
 
 /// GPT-2's spelling of bytes: each of the 256 has a printable character, its glyph. A byte that is itself printable in
 /// Latin-1 is its own, the others are U+0100 and up in their order: a space is "Ġ".

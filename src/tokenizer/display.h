@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "src/tokenizer/stage.h"
 #include "sightline/tokenizer.h"
+#include "src/tokenizer/stage.h"
 
 namespace sightline::tokenizer {
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sightline/tokenizer.h"
 #include "src/format/gguf.h"
 #include "src/tokenizer/model.h"
-#include "sightline/tokenizer.h"
 
 namespace sightline::tokenizer {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "src/tokenizer/stage.h"
 #include "sightline/tokenizer.h"
+#include "src/tokenizer/stage.h"
 
 namespace sightline::tokenizer {
 

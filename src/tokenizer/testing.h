@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "sightline/tokenizer.h"
 #include "src/format/testing.h"
 #include "src/tokenizer/normalized_string.h"
-#include "sightline/tokenizer.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {

@@ -17,6 +17,7 @@
 #include "src/tokenizer/normalizer.h"
 #include "src/tokenizer/post_processor.h"
 #include "src/tokenizer/pre_tokenizer.h"
+#include "src/tokenizer/tokenizer_file.h"
 #include "src/tokenizer/truncation.h"
 #include "src/tokenizer/unicode.h"
 
@@ -240,6 +241,18 @@ Encoding Tokenizer::Impl::encode(std::string_view text, std::optional<std::strin
   }
   keep_whole_chars(encoding.tokens, text, pair.value_or(std::string_view()));
   return encoding;
+}
+
+Tokenizer Tokenizer::open(const std::filesystem::path& model, const GgufTokenizerOptions& options) {
+  if (format::is_gguf(model)) return from_gguf(format::GgufFile::open(model).metadata(), options);
+  if (!options.pre.empty()) {
+    throw BadArgument(model.string() + " is no GGUF file: its tokenizer.json says how words are found, not --pre");
+  }
+  const std::filesystem::path file = tokenizer_file(model);
+  if (!format::is_present(file)) {
+    throw BadFile(model.string() + " has no tokenizer.json; fetch it with the model, or name a model that has one");
+  }
+  return load(file);
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& tokenizer_json) {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sightline/error.h"
-#include "src/format/gguf.h"
 #include "sightline/tokenizer.h"
+#include "src/format/gguf.h"
 
 namespace {
 

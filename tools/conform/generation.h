@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/format/safetensors.h"
 #include "sightline/transformer.h"
+#include "src/format/safetensors.h"
 
 namespace sightline::conform {
 

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sightline/tokenizer.h"
 #include "src/engine/session.h"
 #include "src/format/json.h"
-#include "sightline/tokenizer.h"
 #include "tools/conform/forward.h"
 #include "tools/conform/suites.h"
 
