@@ -17,6 +17,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("SIGHTLINE_BUILD", ROOT / "build")).resolve()
 EXAMPLES = ["attend", "observe", "functions"]
+DECODER = ROOT / "tests" / "data" / "tiny-decoder"
 NO_DEPENDENCIES = ["-DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON"]
 
 
@@ -41,6 +42,7 @@ class Package(unittest.TestCase):
         first.rename(cls.prefix)
         cls.lib = next(cls.prefix.rglob("libsightline_attention.a")).parent
         cls.shared = (cls.lib / "libsightline.so").exists()
+        cls.models = (cls.lib / "libsightline_model.a").exists()  # not where attention alone was built
 
     def must(self, *command, **options):
         code, output = run(*command, **options)
@@ -77,6 +79,14 @@ class Package(unittest.TestCase):
         self.assertTrue(outputs["attend"].startswith(f"Sightline {self.version()}, arithmetic "), outputs["attend"])
         self.assertIn("  0   0.0000  0 (1.0000)\n", outputs["observe"])
         self.assertIn("row 0: 0.4286\nrow 1: 0.2000\n", outputs["functions"])  # 3 / 7 and 1 / 5
+        if not self.models:
+            return
+        lines = self.must(folder / "watch", DECODER, "the animal was").splitlines()
+        self.assertRegex(lines[0], r"^layer  1: .* nats\)$")
+        self.assertTrue(lines[-1].startswith("the animal was"), lines)
+        code, output = run(folder / "watch", self.top, "x")
+        self.assertEqual(code, 1)
+        self.assertIn("config.json", output)
 
     def test_examples_with_cmake(self):
         build = self.top / "with-cmake"
@@ -89,7 +99,7 @@ class Package(unittest.TestCase):
         out.mkdir()
         pkg_config = "pkg-config" if self.shared else "pkg-config --static"
         self.must("make", "-C", ROOT / "examples", f"OUT={out}", f"PKG_CONFIG_PATH={self.lib / 'pkgconfig'}",
-                  f"PKG_CONFIG={pkg_config}")
+                  f"PKG_CONFIG={pkg_config}", "all", *["models"] * self.models)
         self.run_examples(out)
 
     def test_nothing_names_where_it_was_built(self):
@@ -125,18 +135,27 @@ class Package(unittest.TestCase):
             ("COMPONENTS sightline", "1 FALSE TRUE" if self.shared else "1 TRUE TRUE"),
             ("COMPONENTS sightline OPTIONAL_COMPONENTS attention", "1 TRUE TRUE"),
             ("COMPONENTS sightline OPTIONAL_COMPONENTS none", "1 FALSE TRUE" if self.shared else "1 TRUE TRUE"),
+            *[("COMPONENTS model", "1 TRUE FALSE")] * self.models,
         ]:
             _, output, _ = self.project("components", text.format(components), "--fresh")
             self.assertIn(f"found {found}", output)
         code, output, _ = self.project("components", text.format("REQUIRED COMPONENTS sightline none"), "--fresh")
         self.assertNotEqual(code, 0)
-        self.assertIn("there is no component none: attention or sightline", output)
+        self.assertIn("there is no component none: attention, sightline or model", output)
 
     def test_attention_without_what_it_is_built_on(self):
         text = "project(p CXX)\nfind_package(sightline REQUIRED COMPONENTS attention)\n"
         code, output, _ = self.project("without", text, *NO_DEPENDENCIES)
         self.assertNotEqual(code, 0)
         self.assertIn("component attention needs Highway and oneTBB", output)
+
+    def test_models_without_what_they_are_built_on(self):
+        if not self.models:
+            self.skipTest("this build has attention alone")
+        text = "project(p CXX)\nfind_package(sightline REQUIRED COMPONENTS model)\n"
+        code, output, _ = self.project("without-fmt", text, "-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON")
+        self.assertNotEqual(code, 0)
+        self.assertIn("component model needs Highway, oneTBB, fmt, ICU and PCRE2", output)
 
     def test_c_library_needs_neither_cpp_nor_what_it_is_built_on(self):
         if not self.shared:
