@@ -13,8 +13,10 @@ inline constexpr std::int64_t kFastTile = 16;
 
 /// Rows of x against some outputs of a linear layer, both in bf16, padded_columns(in) wide with zeros at the end.
 struct FastPanel {
-  std::int64_t width = 0;                  // padded_columns(in)
-  const std::uint16_t* weights = nullptr;  // rows of outputs, weight_stride apart; readable to a multiple of kFastTile
+  std::int64_t width = 0;  // padded_columns(in)
+  // Rows of outputs, weight_stride apart; or what turn_weights() made of groups of kFastTile outputs, one after the
+  // other. Either way readable to a multiple of kFastTile.
+  const std::uint16_t* weights = nullptr;
   std::int64_t weight_stride = 0;
   std::int64_t outs = 0;
   const float* bias = nullptr;       // [outs] or null
@@ -31,6 +33,10 @@ struct FastLinear {
   /// Rounds up to kFastTile rows of x, `in` wide and dense, into kFastTile * padded_columns(in) numbers; rows that are
   /// missing may be left unset. scratch: as many numbers.
   void (*pack)(const float* x, std::int64_t in, std::int64_t rows, std::uint16_t* scratch, std::uint16_t* to) = nullptr;
+  /// kFastTile rows of weights, `stride` apart, turned over to pairs of inputs, [width / 2, kFastTile]; null where the
+  /// instruction takes them as they lie.
+  void (*turn_weights)(const std::uint16_t* weights, std::int64_t stride, std::int64_t width,
+                       std::uint16_t* to) = nullptr;
   void (*compute)(const FastPanel& panel) = nullptr;
 };
 

@@ -17,7 +17,7 @@ SIGHTLINE_BF16 void pack(const float* x, std::int64_t in, std::int64_t rows, std
   LinearTiles<AmxTiles>::pack(x, in, rows, scratch, to, round_row);
 }
 
-constexpr FastLinear kLinear = {"amx_bf16", pack, LinearTiles<AmxTiles>::compute};
+constexpr FastLinear kLinear = {"amx_bf16", pack, nullptr, LinearTiles<AmxTiles>::compute};
 
 }  // namespace
 

@@ -31,7 +31,7 @@ using EmulatedTiles = LinearTiles<sightline::testing::EmulatedTileMachine>;
 void pack_emulated(const float* x, std::int64_t in, std::int64_t rows, std::uint16_t* scratch, std::uint16_t* to) {
   EmulatedTiles::pack(x, in, rows, scratch, to, round_plainly);
 }
-constexpr FastLinear kEmulated = {"emulated tiles", pack_emulated, EmulatedTiles::compute};
+constexpr FastLinear kEmulated = {"emulated tiles", pack_emulated, nullptr, EmulatedTiles::compute};
 constexpr FastProducts kEmulatedProducts = {"emulated tiles", round_plainly, nullptr, nullptr, nullptr};
 
 enum class Unit { avx512, amx, emulated };
