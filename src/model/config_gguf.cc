@@ -172,6 +172,7 @@ Rope read_rope(const ArchitectureKeys& keys, const Family& family, const Transfo
   rope.base = keys.find_positive("rope.freq_base").value_or(family.rope.base);
   rope.width = keys.find_int("rope.dimension_count", 1).value_or(config.head_width);
   rope.adjacent_pairs = family.gguf_names->adjacent_pairs;
+  rope.truncate = family.rope.truncate_in_gguf;
   rope.original_positions = keys.find_int("rope.scaling.original_context_length", 2)
                                 .value_or(std::max<std::int64_t>(config.max_positions, 2));
   rope.attention_factor = keys.find_positive("rope.scaling.attn_factor");

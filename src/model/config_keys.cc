@@ -5,13 +5,14 @@
 namespace sightline::model {
 namespace {
 
-constexpr double kMaxNumber = 1e12;  // far above rope bases in use (1e7), far below what overflows fp32 when multiplied
+// Far above rope bases in use (1e7), and far below what overflows fp32 when squared or turned round.
+constexpr double kMaxNumber = 1e12, kMinNumber = 1e-12;
 
 }  // namespace
 
 double check_positive(double value, const std::string& where) {
-  if (value > 0 && value <= kMaxNumber) return value;
-  throw BadFile(where + " must be a number above 0, and at most 1e12");
+  if (value >= kMinNumber && value <= kMaxNumber) return value;
+  throw BadFile(where + " must be a number above 0, from 1e-12 to 1e12");
 }
 
 float check_epsilon(double value, const std::string& where) {

@@ -19,7 +19,7 @@ inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMaxVocabulary = INT32_MAX;  // ids are 32 bits wide
 inline constexpr std::int64_t kMaxLayers = 4096;
 
-/// Throws BadFile, beginning with `where`, for a number that is not in (0, 1e12]: rope bases and factors, scales.
+/// Throws BadFile, beginning with `where`, for a number outside [1e-12, 1e12]: rope bases and factors, scales.
 double check_positive(double value, const std::string& where);
 /// The same for [0, 1).
 float check_epsilon(double value, const std::string& where);

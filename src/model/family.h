@@ -47,6 +47,7 @@ struct RopeKeys {
   double window_base = 0;                                 // of layers with a window, where they have one of their own
   std::string_view absent_settings = "{}";                // rope_parameters where the file has none
   std::int64_t original_positions = 0;                    // where the file does not say; 0: max_position_embeddings
+  bool truncate_in_gguf = true;                           // Rope::truncate, for which GGUF has no key
   bool yarn_is_longrope = false;                          // Phi-3's older files
 };
 

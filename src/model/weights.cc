@@ -227,6 +227,7 @@ ops::WeightMatrix load_output_matrix(Loading& loading) {
     stored = comparable && same_values(own, weights.word_embedding) ? StoredOutput::equal : StoredOutput::different;
     if (config.tied_embeddings) weights.parameter_count = counted;
   }
+  loading.loader.throw_if_incomplete();  // so that a missing output matrix does not hide the rest
   if (choose_output_matrix(config.tied_embeddings, stored, weights.checkpoint.name()) == OutputMatrix::own) return own;
   if (stored == StoredOutput::different) {
     weights.warnings.push_back(
@@ -281,6 +282,9 @@ Weights load_weights(const std::filesystem::path& path, TransformerConfig& confi
   const Family& family = find_family(config.family, path.string());
   Weights weights;
   weights.checkpoint = format::Checkpoint::open(path);
+  if (weights.checkpoint.names().empty()) {
+    throw BadFile(weights.checkpoint.name() + " holds no tensors: a tokenizer alone is no model that can be run");
+  }
   const NameMap& names = weights.checkpoint.metadata() != nullptr ? *family.gguf_names : *family.names;
   Loading loading{TensorLoader(weights, names, config), names, config, weights};
   if (weights.checkpoint.metadata() != nullptr && !config.ropes.empty()) load_rope_tensors(loading);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of fuzz_safetensors, fuzz_gguf, fuzz_json and fuzz_http into corpus/ beside this file.
+"""Writes the seeds of fuzz_safetensors, fuzz_gguf, fuzz_gguf_config, fuzz_json and fuzz_http into corpus/ beside this file.
 
 Seeds are small files, good and hostile, each named by what it holds. Those of tensor files are made from headers written out below
 and from the files of tests/data/cases/reports.jsonl. Run again after a change here; the result is in the repository.
@@ -114,6 +114,44 @@ GGUF = {
     "part_of_a_block": gguf([], [("a", [48], 8, 0)], bytes(64)),
 }
 
+
+
+def gguf_model(architecture, **more):
+    def pair(key, value):
+        if isinstance(value, str):
+            return (key, 8, gguf_string(value))
+        if isinstance(value, bool):
+            return (key, 7, struct.pack("<?", value))
+        if isinstance(value, float):
+            return (key, 6, struct.pack("<f", value))
+        if isinstance(value, list):
+            return (key, 9, struct.pack(f"<IQ{len(value)}I", 4, len(value), *value))
+        return (key, 4, struct.pack("<I", value))
+
+    settings = {"block_count": 3, "embedding_length": 16, "feed_forward_length": 24, "context_length": 32, "attention.head_count": 4,
+                "attention.head_count_kv": 2, "attention.layer_norm_rms_epsilon": 1e-6, "vocab_size": 40}
+    settings.update({key.replace("__", "."): value for key, value in more.items()})
+    return gguf([("general.architecture", 8, gguf_string(architecture))] + [pair(f"{architecture}.{k}", v) for k, v in settings.items()])
+
+
+WINDOW = {"attention__sliding_window": 8}
+YARN = {"rope__scaling__type": "yarn", "rope__scaling__factor": 4.0, "rope__scaling__original_context_length": 8}
+
+GGUF_CONFIG = {
+    "llama": gguf_model("llama", rope__freq_base=500000.0, rope__dimension_count=4),
+    "qwen2": gguf_model("qwen2", **YARN),
+    "qwen3": gguf_model("qwen3", attention__key_length=8, attention__value_length=8),
+    "gpt2": gguf_model("gpt2", attention__layer_norm_epsilon=1e-5),
+    "gemma2": gguf_model("gemma2", attn_logit_softcapping=50.0, final_logit_softcapping=30.0, **WINDOW),
+    "gemma3": gguf_model("gemma3", attention__sliding_window_pattern=2, rope__freq_base_swa=10000.0, **WINDOW),
+    "gemma3_flags": gguf_model("gemma3", attention__sliding_window_pattern=[1, 1, 0], rope__scaling__type="linear",
+                               rope__scaling__factor=8.0, **WINDOW),
+    "phi3": gguf_model("phi3", rope__scaling__attn_factor=1.19, rope__scaling__original_context_length=8, attention__sliding_window=0),
+    "gpt_oss": gguf_model("gpt-oss", expert_count=4, expert_used_count=2, expert_feed_forward_length=8, **WINDOW, **YARN),
+    "uneven_heads": gguf_model("llama", attention__head_count_kv=[2, 2, 1]),
+    "no_width": gguf_model("llama", embedding_length=0),
+}
+
 JSON = {
     "config": json.dumps({"architectures": ["BertModel"], "hidden_size": 384, "layer_norm_eps": 1e-12, "torch_dtype": "float32",
                           "rope_scaling": None, "use_cache": True, "id2label": {"0": "LABEL_0"}}).encode(),
@@ -179,6 +217,8 @@ if __name__ == "__main__":
         put("safetensors", name, content)
     for name, content in {**dict(files_of_reports("gguf")), **GGUF}.items():
         put("gguf", name, content)
+    for name, content in GGUF_CONFIG.items():
+        put("gguf_config", name, content)
     for name, content in JSON.items():
         put("json", name, content)
     for name, content in HTTP.items():
