@@ -174,7 +174,7 @@ ForwardPass::Rows ForwardPass::transform(const Rows& rows) const {
   const std::int64_t count = static_cast<std::int64_t>(rows.size()) / pass_.config.width;
   Rows transformed(count * head.dense.weight.rows);
   apply(pass_, head.dense, rows.data(), count, transformed.data());
-  activate(pass_.config.activation, transformed, pass_.options.threads);
+  activate(pass_.config.head_activation, transformed, pass_.options.threads);
   ops::normalise(head.norm, transformed.data(), count, transformed.data(), pass_.options.threads);
   return transformed;
 }

@@ -13,7 +13,7 @@
 namespace sightline::model {
 
 /// One forward pass over checked sequences: embeddings, layers with their norms and residual sums, heads.
-/// docs/models.md has the order of operations.
+/// docs/forward.md has the order of operations.
 class ForwardPass {
  public:
   ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<PassSequence> sequences,

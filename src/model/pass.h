@@ -56,7 +56,7 @@ class Scratch {
 
 /// y = layer(x), with the pass's threads and precision.
 inline void apply(const Pass& pass, const ops::Linear& layer, const float* x, std::int64_t rows, float* y) {
-  ops::linear(layer, x, rows, y, pass.options.threads);
+  ops::linear(layer, x, rows, y, pass.options.threads, pass.options.precision);
 }
 
 }  // namespace sightline::model

@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/format/json.h"
@@ -15,8 +17,35 @@
 
 namespace sightline::model {
 
-inline std::filesystem::path conformance_model(const char* name) {
+/// A part of the conformance set: the whole one beside the checkout, or what of it is in tests/data.
+inline std::filesystem::path conformance(std::string_view part) {
+  const std::filesystem::path source = SIGHTLINE_SOURCE_DIR, whole = source / "../shared/conformance" / part;
+  return std::filesystem::exists(whole) ? whole : source / "tests/data/conformance" / part;
+}
+
+inline std::filesystem::path conformance_model(const std::string& name) {
   return std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "tests/data/conformance/models" / name;
+}
+
+/// A model's entry in the index of the conformance set.
+inline nlohmann::json index_entry(const std::string& model) {
+  const nlohmann::json index = format::read_json(conformance("models") / "index.json");
+  for (const nlohmann::json& entry : index.at("models")) {
+    if (entry.at("name") == model) return entry;
+  }
+  throw std::runtime_error("no " + model + " in the index");
+}
+
+/// Encoders and decoders of the conformance set that are there; of one kind alone, if it is named.
+inline std::vector<std::string> model_names(std::string_view kind = "") {
+  std::vector<std::string> names;
+  const nlohmann::json index = format::read_json(conformance("models") / "index.json");
+  for (const nlohmann::json& entry : index.at("models")) {
+    const std::string name = entry.at("name"), of = entry.at("kind");
+    if (of != "encoder" && of != "decoder") continue;
+    if ((kind.empty() || of == kind) && std::filesystem::exists(conformance("models") / name)) names.push_back(name);
+  }
+  return names;
 }
 
 /// A model directory in memory, to be changed and written.

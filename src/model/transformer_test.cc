@@ -2,15 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <numeric>
 
 #include "src/cpu/target.h"
-#include "src/model/testing.h"
+#include "src/model/reference_testing.h"
 
 namespace sightline::model {
 namespace {
@@ -18,142 +14,22 @@ namespace {
 using format::error_of;
 using format::SafetensorsFile;
 
-std::vector<std::int64_t> integers(const format::Tensor& tensor) {
-  std::vector<std::int64_t> values(tensor.bytes.size() / sizeof(std::int64_t));
-  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
-  return values;
-}
-
-// The real tokens of a case of a reference file.
-std::vector<Text> texts_of(const SafetensorsFile& reference, const std::string& prefix) {
-  const format::Tensor& ids = reference.at(prefix + "input_ids");
-  const std::vector<std::int64_t> all = integers(ids), real = integers(reference.at(prefix + "attention_mask"));
-  const format::Tensor* types = reference.find(prefix + "token_type_ids");
-  const std::vector<std::int64_t> kinds = types != nullptr ? integers(*types) : std::vector<std::int64_t>(all.size());
-  std::vector<Text> texts(ids.shape[0]);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Text& text = texts[i / ids.shape[1]];
-    if (real[i] == 0) continue;
-    text.ids.push_back(static_cast<std::int32_t>(all[i]));
-    text.types.push_back(static_cast<std::int32_t>(kinds[i]));
-  }
-  return texts;
-}
-
-std::vector<TokenSequence> views(const std::vector<Text>& texts) {
-  std::vector<TokenSequence> sequences;
-  for (const Text& text : texts) sequences.push_back(text.view());
-  return sequences;
-}
-
-// Every weight of every map, through tile() and, so that the two can be compared, through chosen rows.
-class MapKeeper : public AttentionObserver {
- public:
-  struct Map {
-    std::int64_t heads, length;
-    std::vector<float> weights;  // [heads, length, length]
-  };
-
-  Observations request(const LayerAttention& call) override {
-    const auto& shape = call.problem.q.shape;
-    const std::int64_t rows = shape[1] * shape[2];
-    for (auto* values : {&max_, &sum_}) values->assign(rows, 0);
-    row_weights_.assign(rows * shape[2], 0);
-    all_rows_.resize(shape[2]);
-    std::iota(all_rows_.begin(), all_rows_.end(), 0);
-    Observations see;
-    see.row_max = max_.data();
-    see.row_sum = sum_.data();
-    see.rows = all_rows_;
-    see.row_weights = row_weights_.data();
-    return see;
-  }
-
-  void done(const LayerAttention& call) override {
-    const std::int64_t heads = call.problem.q.shape[1], length = call.problem.q.shape[2];
-    Map map{heads, length, std::vector<float>(heads * length * length)};
-    for (std::int64_t h = 0; h < heads; ++h) {
-      tile(call.problem, {max_.data(), sum_.data()}, {0, h, 0, length, 0, length}, Stage::weights,
-           map.weights.data() + h * length * length);
-    }
-    EXPECT_EQ(0, std::memcmp(map.weights.data(), row_weights_.data(), map.weights.size() * sizeof(float)));
-    EXPECT_EQ(static_cast<int>(maps.size()) - 1 + (call.sequence == 0 ? 1 : 0), call.layer);
-    if (call.sequence == 0) maps.emplace_back();
-    EXPECT_EQ(static_cast<int>(maps.back().size()), call.sequence);
-    maps.back().push_back(std::move(map));
-  }
-
-  std::vector<std::vector<Map>> maps;  // by layer and sequence
-
- private:
-  std::vector<float> max_, sum_, row_weights_;
-  std::vector<std::int64_t> all_rows_;
-};
-
-// Largest difference between maps of a layer and a padded reference [batch, heads, n, n]; also checks that there are as
-// many heads.
-double map_difference(const std::vector<MapKeeper::Map>& maps, const format::Tensor& reference) {
-  const std::vector<float> expected = format::to_f32(reference);
-  const std::int64_t padded = reference.shape[3];
-  double worst = 0;
-  for (std::size_t s = 0; s < maps.size(); ++s) {
-    const MapKeeper::Map& map = maps[s];
-    EXPECT_EQ(reference.shape[1], map.heads);
-    for (std::int64_t row = 0; row < map.heads * map.length; ++row) {
-      const std::int64_t h = row / map.length, i = row % map.length;
-      const float* want = &expected[((s * map.heads + h) * padded + i) * padded];
-      for (std::int64_t j = 0; j < map.length; ++j) {
-        worst = std::max(worst, static_cast<double>(std::abs(want[j] - map.weights[row * map.length + j])));
-      }
-    }
-  }
-  return worst;
-}
-
-// Largest difference of packed rows from a padded reference [batch, n, width].
-double row_difference(const ForwardResult& result, const std::vector<float>& rows, const format::Tensor& reference) {
-  const std::vector<float> expected = format::to_f32(reference);
-  const std::int64_t padded = reference.shape[1], width = reference.shape[2];
-  double worst = 0;
-  for (std::size_t s = 0; s + 1 < result.row_begin.size(); ++s) {
-    const float* got = rows.data() + result.row_begin[s] * width;
-    const std::int64_t count = (result.row_begin[s + 1] - result.row_begin[s]) * width;
-    for (std::int64_t i = 0; i < count; ++i) {
-      worst = std::max(worst, static_cast<double>(std::abs(expected[s * padded * width + i] - got[i])));
-    }
-  }
-  return worst;
-}
-
-double largest(const format::Tensor& tensor) {
-  double value = 1;  // tolerances are relative to max(1, largest)
-  for (float v : format::to_f32(tensor)) value = std::max(value, static_cast<double>(std::abs(v)));
-  return value;
-}
-
-// Tolerances of a model in the index of the conformance set.
-nlohmann::json tolerance_of(const std::string& model) {
-  const nlohmann::json index = format::read_json(conformance_model("index.json"));
-  for (const nlohmann::json& entry : index.at("models")) {
-    if (entry.at("name") == model) return entry.at("tolerance");
-  }
-  throw std::runtime_error("no " + model + " in the index");
-}
-
-class ConformanceTest : public testing::TestWithParam<const char*> {};
+class ConformanceTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ConformanceTest, AgreesWithTheReference) {
-  const std::filesystem::path directory = conformance_model(GetParam());
+  const std::filesystem::path directory = conformance("models") / GetParam();
   const Transformer transformer = Transformer::load(directory);
   const SafetensorsFile reference = SafetensorsFile::open(directory / "reference.safetensors");
-  const nlohmann::json tolerance = tolerance_of(GetParam());
+  const nlohmann::json tolerance = index_entry(GetParam()).at("tolerance");
+  const bool head = transformer.config().language_head != LanguageHead::none;
+  EXPECT_TRUE(transformer.warnings().empty()) << transformer.warnings().front();
   for (const std::string name : {"len1.", "len7.", "batch."}) {
     SCOPED_TRACE(name);
     const std::vector<Text> texts = texts_of(reference, name);
     MapKeeper keeper;
     const ForwardResult result = transformer.forward(
         views(texts),
-        {.observer = &keeper, .keep_hidden_states = true, .want_logits = transformer.config().language_head});
+        {.observer = &keeper, .keep_hidden_states = true, .logits = head ? LogitRows::all : LogitRows::none});
     const auto expect_rows = [&](const std::string& what, const std::vector<float>& rows) {
       const format::Tensor* want = reference.find(name + what);
       if (want == nullptr) return false;
@@ -178,54 +54,26 @@ TEST_P(ConformanceTest, AgreesWithTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ConformanceTest, testing::Values("bert", "bert_mlm_legacy"),
-                         [](const auto& info) { return std::string(info.param); });
+// Greedy tokens of decoders, by a context that grows token by token; phi3 crosses where its frequencies change.
+class GenerationTest : public testing::TestWithParam<std::string> {};
 
-// A result as one string of bits.
-std::string bits(const ForwardResult& result) {
-  std::string all;
-  const auto append = [&all](const std::vector<float>& values) {
-    all.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-  };
-  append(result.last_hidden_state);
-  append(result.pooled);
-  append(result.logits);
-  for (const auto& state : result.hidden_states) append(state);
-  return all;
-}
-
-TEST(Transformer, BitsDependOnTheTextAlone) {
-  for (const char* name : {"bert", "bert_mlm_legacy"}) {
-    const Transformer transformer = Transformer::load(conformance_model(name));
-    const std::vector<Text> texts = {
-        {{5, 6, 7}, {}}, {{9}, {}}, {std::vector<std::int32_t>(40, 11), {}}, {{5, 6, 8, 200}, {0, 1, 1, 0}}};
-    const bool head = transformer.config().language_head;
-    const auto run = [&](std::span<const Text> some, int threads) {
-      return transformer.forward(views({some.begin(), some.end()}),
-                                 {.threads = threads, .keep_hidden_states = true, .want_logits = head});
-    };
-    const ForwardResult together = run(texts, 1);
-    EXPECT_EQ(bits(together), bits(run(texts, 2)));
-    for (const std::string& target : cpu::available_targets()) {
-      cpu::force_target(target);
-      EXPECT_EQ(bits(together), bits(run(texts, 1))) << target;
-    }
-    cpu::force_target("");
-    for (std::size_t s = 0; s < texts.size(); ++s) {
-      const ForwardResult alone = run({&texts[s], 1}, 1);
-      const auto same = [&](const std::vector<float>& one, const std::vector<float>& all, std::int64_t begin) {
-        const auto same_bits = [](float a, float b) {
-          return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
-        };
-        return std::equal(one.begin(), one.end(), all.begin() + (one.empty() ? 0 : begin), same_bits);
-      };
-      const std::int64_t row = together.row_begin[s];
-      EXPECT_TRUE(same(alone.last_hidden_state, together.last_hidden_state, row * together.width));
-      EXPECT_TRUE(same(alone.pooled, together.pooled, static_cast<std::int64_t>(s) * together.width));
-      EXPECT_TRUE(same(alone.logits, together.logits, row * transformer.config().vocabulary));
-    }
+TEST_P(GenerationTest, GivesTheTokensOfTheReference) {
+  const std::filesystem::path directory = conformance("models") / GetParam();
+  const SafetensorsFile reference = SafetensorsFile::open(directory / "reference.safetensors");
+  const nlohmann::json cases = index_entry(GetParam()).at("generation");
+  EXPECT_FALSE(cases.empty());
+  const Transformer transformer = Transformer::load(directory);
+  for (const nlohmann::json& entry : cases) {
+    const std::string name = entry.at("case");
+    const Text want = text_of(reference.at(name + ".tokens"));
+    EXPECT_EQ(want.ids, generate(transformer, text_of(reference.at(name + ".prompt")), want.ids.size())) << name;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Models, ConformanceTest, testing::ValuesIn(model_names()),
+                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Models, GenerationTest, testing::ValuesIn(model_names("decoder")),
+                         [](const auto& info) { return info.param; });
 
 TEST(Transformer, AcceptsAnEmptyBatch) {
   const Transformer transformer = Transformer::load(conformance_model("bert"));
@@ -246,7 +94,41 @@ TEST(Transformer, RefusesTextsThatItCannotRun) {
   message_of({{1, 2}, {0}});
   message_of({{1, 2}, {0, 2}});
   EXPECT_NE(message_of({std::vector<std::int32_t>(65, 1), {}}).find("64"), std::string::npos);
-  message_of({{1}, {}}, {.want_logits = true});
+  message_of({{1}, {}}, {.logits = LogitRows::last});
+  error_of<BadArgument>([&] { transformer.make_context(8); });
+}
+
+TEST(Transformer, GivesLogitsOfTheRowsAskedFor) {
+  const Transformer transformer = Transformer::load(conformance_model("llama_llama3"));
+  const std::vector<Text> texts = {{{5, 6, 7}, {}}, {{9}, {}}, {{4, 4, 3, 2, 1}, {}}};
+  const ForwardResult all = transformer.forward(views(texts), {.logits = LogitRows::all});
+  const ForwardResult last = transformer.forward(views(texts), {.logits = LogitRows::last});
+  const std::int64_t vocabulary = transformer.config().vocabulary;
+  ASSERT_EQ(static_cast<std::size_t>(9 * vocabulary), all.logits.size());
+  ASSERT_EQ(static_cast<std::size_t>(3 * vocabulary), last.logits.size());
+  for (std::size_t s = 0; s < 3; ++s) {
+    const float* want = all.logits.data() + (all.row_begin[s + 1] - 1) * vocabulary;
+    EXPECT_EQ(0, std::memcmp(want, last.logits.data() + s * vocabulary, vocabulary * sizeof(float)));
+  }
+  EXPECT_TRUE(transformer.forward(views(texts)).logits.empty());
+}
+
+TEST(Unpadded, FindsTheRealTokens) {
+  const std::vector<std::int32_t> ids = {0, 0, 7, 8, 5, 6, 0, 0, 1, 2, 3, 4};
+  const std::vector<std::uint8_t> mask = {0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1};
+  const std::vector<TokenSequence> texts = unpadded(ids, mask, 4);
+  ASSERT_EQ(3u, texts.size());
+  EXPECT_EQ((std::vector<std::int32_t>{7, 8}), std::vector<std::int32_t>(texts[0].ids.begin(), texts[0].ids.end()));
+  EXPECT_EQ((std::vector<std::int32_t>{5, 6}), std::vector<std::int32_t>(texts[1].ids.begin(), texts[1].ids.end()));
+  EXPECT_EQ(4u, texts[2].ids.size());
+  const auto refuse = [&](std::vector<std::uint8_t> other, std::int64_t length) {
+    error_of<BadArgument>([&] { unpadded({ids.data(), 4}, other, length); });
+  };
+  refuse({1, 0, 1, 1}, 4);
+  refuse({0, 0, 0, 0}, 4);
+  refuse({1, 1, 1}, 4);
+  refuse({1, 1, 1, 1}, 3);
+  refuse({1, 1, 1, 1}, 0);
 }
 
 std::filesystem::path minilm_directory() {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "sightline/error.h"
 #include "src/cpu/dispatch.h"
 #include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
+#include "src/ops/fast_linear.h"
 #include "src/ops/linear_block.h"
 #include "src/tensor/aligned_buffer.h"
 
@@ -83,15 +85,20 @@ AlignedBuffer<float> pad_rows(const float* x, std::int64_t rows, std::int64_t in
   return padded;
 }
 
+const FastLinear& fast_unit(const FastProducts& products) {
+  return std::string_view(products.instruction) == amx_linear()->instruction ? *amx_linear() : *avx512_linear();
+}
+
 }  // namespace
 
 void linear(const Linear& layer, const float* x, std::int64_t rows, float* y, int threads, Precision precision) {
   check_weights(layer.weight, "linear layer");
   if (rows < 0) throw BadArgument("linear layer: negative size");
-  if (precision == Precision::fast) throw BadArgument("linear layer: not supported: Precision::fast");
   cpu::ensure_target();
   const std::int64_t in = layer.weight.cols, out = layer.weight.rows;
+  const FastProducts* const fast = products_of(precision);
   if (rows == 0 || out == 0) return;
+  if (fast != nullptr) return fast_linear(fast_unit(*fast), *fast, layer, x, rows, y, threads);
   const std::int64_t padded_in = std::max(round_up(in, kPad), kPad);
   AlignedBuffer<float> padded;
   if (padded_in != in) padded = pad_rows(x, rows, in, padded_in);
