@@ -86,7 +86,8 @@ void read_heads(const ArchitectureKeys& keys, TransformerConfig& config) {
 std::int64_t read_vocabulary(const ArchitectureKeys& keys) {
   constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
   const format::GgufValue* tokens = keys.metadata().find(kTokens);
-  if (tokens == nullptr || !tokens->is_array) return keys.metadata().find_int(keys.name("vocab_size"), 1, kMaxVocabulary).value_or(0);
+  if (tokens == nullptr || !tokens->is_array)
+    return keys.metadata().find_int(keys.name("vocab_size"), 1, kMaxVocabulary).value_or(0);
   if (tokens->count < 1 || tokens->count > static_cast<std::uint64_t>(kMaxVocabulary)) {
     throw BadFile(keys.metadata().where(kTokens) + " must hold at least one token, and at most " +
                   std::to_string(kMaxVocabulary));
@@ -209,13 +210,15 @@ void read_scores(const ArchitectureKeys& keys, TransformerConfig& config) {
   cap("attn_logit_softcapping", config.attention_softcap);
   cap("final_logit_softcapping", config.logit_softcap);
   const auto scale = keys.find_number("attention.scale");
-  if (scale && *scale != 0) config.attention_scale = static_cast<float>(check_positive(*scale, keys.where("attention.scale")));
+  if (scale && *scale != 0)
+    config.attention_scale = static_cast<float>(check_positive(*scale, keys.where("attention.scale")));
 }
 
 void read_experts(const ArchitectureKeys& keys, TransformerConfig& config) {
   const std::int64_t count = keys.find_int("expert_count", 0).value_or(0);
   if (config.mlp != MlpKind::experts) {
-    if (count > 0) throw UnsupportedModel(keys.where("expert_count") + ": experts are not supported in " + keys.architecture());
+    if (count > 0)
+      throw UnsupportedModel(keys.where("expert_count") + ": experts are not supported in " + keys.architecture());
     return;
   }
   config.experts.count = count;

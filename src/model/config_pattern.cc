@@ -73,8 +73,7 @@ void read_pattern(const ConfigKeys& keys, const Family& family, TransformerConfi
     return;
   }
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const bool sliding =
-        rule == WindowRule::from_max_window_layer ? layer >= first : has_window(rule, layer, period);
+    const bool sliding = rule == WindowRule::from_max_window_layer ? layer >= first : has_window(rule, layer, period);
     if (sliding) config.pattern[static_cast<std::size_t>(layer)] = {window, 1};
   }
 }

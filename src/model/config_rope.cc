@@ -16,8 +16,8 @@ struct ScalingName {
 };
 
 constexpr ScalingName kScalings[] = {
-    {"default", RopeScaling::none},      {"linear", RopeScaling::linear},     {"dynamic", RopeScaling::dynamic},
-    {"yarn", RopeScaling::yarn},         {"longrope", RopeScaling::longrope}, {"su", RopeScaling::longrope},
+    {"default", RopeScaling::none},  {"linear", RopeScaling::linear},     {"dynamic", RopeScaling::dynamic},
+    {"yarn", RopeScaling::yarn},     {"longrope", RopeScaling::longrope}, {"su", RopeScaling::longrope},
     {"llama3", RopeScaling::llama3},
 };
 
@@ -45,8 +45,8 @@ RopeScaling find_scaling(const RopeSource& source) {
     if (scaling.name == *name) return scaling.scaling;
     known += (known.empty() ? "" : ", ") + std::string(scaling.name);
   }
-  throw UnsupportedModel(source.settings.where("rope_type") + ": " + format::quote(*name) +
-                         " is not supported (" + known + " are)");
+  throw UnsupportedModel(source.settings.where("rope_type") + ": " + format::quote(*name) + " is not supported (" +
+                         known + " are)");
 }
 
 std::int64_t read_original_positions(const RopeSource& source) {
@@ -148,7 +148,8 @@ Rope read_rope(const RopeSource& source, std::string_view base_key, double base)
 
 void note_unread(const ConfigKeys& settings, std::string_view prefix, TransformerConfig& config) {
   for (const std::string& key : settings.unread()) {
-    if (std::ranges::find(kIdle, key) == std::end(kIdle)) config.unknown_keys.push_back(std::string(prefix) + "." + key);
+    if (std::ranges::find(kIdle, key) == std::end(kIdle))
+      config.unknown_keys.push_back(std::string(prefix) + "." + key);
   }
 }
 
@@ -174,7 +175,8 @@ RopeSettings find_settings(const ConfigKeys& keys) {
 // Context that a scaling opens beyond max_position_embeddings, which some files leave at the original length.
 void stretch_positions(const Rope& rope, TransformerConfig& config) {
   if (rope.scaling != RopeScaling::dynamic && rope.scaling != RopeScaling::yarn) return;
-  const double stretched = std::min(static_cast<double>(kMaxSize), rope.factor * static_cast<double>(rope.original_positions));
+  const double stretched =
+      std::min(static_cast<double>(kMaxSize), rope.factor * static_cast<double>(rope.original_positions));
   config.max_positions = std::max(config.max_positions, static_cast<std::int64_t>(stretched));
 }
 

@@ -35,8 +35,8 @@ std::vector<float> widened(const ops::WeightMatrix& matrix) {
 }
 
 TEST(DecoderWeights, GoByTheFamilyAndNotByTheShape) {  // R8-14
-  const Loaded gpt2(model_of("gpt2")), llama(model_of("llama_linear")), neox(model_of("gpt_neox")), phi3(model_of("phi3")),
-      gpt_oss(model_of("gpt_oss"));
+  const Loaded gpt2(model_of("gpt2")), llama(model_of("llama_linear")), neox(model_of("gpt_neox")),
+      phi3(model_of("phi3")), gpt_oss(model_of("gpt_oss"));
   const LayerWeights& first = gpt2.weights.groups.at(0);
   EXPECT_TRUE(first.attention.output.weight.transposed);  // 64 x 64: nothing to see from its shape
   EXPECT_TRUE(first.attention.fused.weight.transposed);
@@ -93,12 +93,9 @@ TEST(DecoderWeights, AcceptEveryPrefix) {
     const char* stored;
     std::vector<const char*> others;
   } families[] = {
-      {"gpt2", "", {"transformer."}},
-      {"gpt_neox", "gpt_neox.", {""}},
-      {"llama_linear", "model.", {""}},
-      {"gemma3", "model.", {"", "language_model.model.", "model.language_model."}},
-      {"roberta", "roberta.", {""}},
-      {"albert", "", {"albert."}},
+      {"gpt2", "", {"transformer."}},      {"gpt_neox", "gpt_neox.", {""}},
+      {"llama_linear", "model.", {""}},    {"gemma3", "model.", {"", "language_model.model.", "model.language_model."}},
+      {"roberta", "roberta.", {""}},       {"albert", "", {"albert."}},
       {"distilbert", "", {"distilbert."}},
   };
   for (const auto& family : families) {
@@ -108,7 +105,8 @@ TEST(DecoderWeights, AcceptEveryPrefix) {
       std::vector<std::string> names;
       for (const auto& item : model.tensors) names.push_back(item.first);
       for (const std::string& name : names) {
-        if (name.starts_with(family.stored)) model.rename(name, prefix + name.substr(std::string(family.stored).size()));
+        if (name.starts_with(family.stored))
+          model.rename(name, prefix + name.substr(std::string(family.stored).size()));
       }
       const Loaded loaded(model);
       EXPECT_EQ(parameters, loaded.weights.parameter_count) << family.name << " " << prefix;
@@ -171,8 +169,8 @@ TEST(DecoderWeights, BiasesAreThoseOfTheConfig) {
 
 // Every tensor of every family: without it, and with one row more than it should have.
 TEST(DecoderWeights, NameEveryTensorThatIsMissingOrMisshapen) {
-  for (const char* name : {"albert", "distilbert", "roberta", "gpt2", "gpt_neox", "llama_linear", "mistral", "qwen2_yarn",
-                           "qwen3", "gemma2", "gemma3", "phi3", "gpt_oss"}) {
+  for (const char* name : {"albert", "distilbert", "roberta", "gpt2", "gpt_neox", "llama_linear", "mistral",
+                           "qwen2_yarn", "qwen3", "gemma2", "gemma3", "phi3", "gpt_oss"}) {
     EditableModel model = model_of(name);
     const TransformerConfig config = read_config(conformance_model(name));
     const NameMap& names = *find_family(config.family, name).names;
@@ -217,8 +215,9 @@ TEST(DecoderWeights, PassOverBuffersAndHeadsThatAreNotRun) {
     std::vector<const char*> tensors;
   } files[] = {
       {"gpt2", {"h.0.attn.bias", "h.1.attn.masked_bias", "score.weight", "multiple_choice_head.summary.weight"}},
-      {"gpt_neox", {"gpt_neox.layers.0.attention.bias", "gpt_neox.layers.1.attention.masked_bias",
-                    "gpt_neox.layers.0.attention.rotary_emb.inv_freq"}},
+      {"gpt_neox",
+       {"gpt_neox.layers.0.attention.bias", "gpt_neox.layers.1.attention.masked_bias",
+        "gpt_neox.layers.0.attention.rotary_emb.inv_freq"}},
       {"llama_linear", {"model.layers.0.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq", "score.weight"}},
       {"gemma3", {"vision_tower.vision_model.head.weight", "multi_modal_projector.mm_soft_emb_norm.weight"}},
       {"distilbert", {"pre_classifier.weight", "classifier.bias", "qa_outputs.weight"}},

@@ -15,8 +15,8 @@ inline nlohmann::json describe(const Rope& rope) {
   text["scaling"] = names[static_cast<int>(rope.scaling)];
   if (rope.adjacent_pairs) text["adjacent_pairs"] = true;
   if (rope.factor != 1) text["factor"] = rope.factor;
-  const bool has_length = rope.scaling != RopeScaling::none && rope.scaling != RopeScaling::linear &&
-                          rope.scaling != RopeScaling::divisors;
+  const bool has_length =
+      rope.scaling != RopeScaling::none && rope.scaling != RopeScaling::linear && rope.scaling != RopeScaling::divisors;
   if (has_length) text["original_positions"] = rope.original_positions;
   if (rope.attention_factor) text["attention_factor"] = *rope.attention_factor;
   if (rope.scaling == RopeScaling::llama3) {

@@ -62,8 +62,9 @@ constexpr FixedKey kFixedKeys[] = {
 };
 
 // hidden_act is what early files call hidden_activation, which counts.
-constexpr std::string_view kIdleKeys[] = {"attention_dropout", "cache_implementation", "hidden_act", "is_decoder",
-                                          "rope_local_base_freq", "sliding_window_pattern", "_sliding_window_pattern"};
+constexpr std::string_view kIdleKeys[] = {
+    "attention_dropout",      "cache_implementation",   "hidden_act", "is_decoder", "rope_local_base_freq",
+    "sliding_window_pattern", "_sliding_window_pattern"};
 
 // Of the language model alone, and within the one that sees pictures, as earlier and later files spell it.
 constexpr std::string_view kPrefixes[] = {"language_model.model.", "model.language_model.", "language_model.",

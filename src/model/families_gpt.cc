@@ -83,8 +83,8 @@ constexpr std::string_view kNeoXIdleKeys[] = {"attention_dropout", "hidden_dropo
 constexpr std::string_view kGpt2Prefixes[] = {"transformer."};
 constexpr std::string_view kGpt2Buffers[] = {"attn.bias", "attn.masked_bias"};
 constexpr std::string_view kNeoXPrefixes[] = {"gpt_neox."};
-constexpr std::string_view kNeoXBuffers[] = {"attention.bias", "attention.masked_bias",
-                                             "attention.rotary_emb.inv_freq", "rotary_emb.inv_freq"};
+constexpr std::string_view kNeoXBuffers[] = {"attention.bias", "attention.masked_bias", "attention.rotary_emb.inv_freq",
+                                             "rotary_emb.inv_freq"};
 constexpr std::string_view kUnusedPrefixes[] = {"score.", "classifier.", "qa_outputs.", "multiple_choice_head."};
 
 constexpr NameMap kGpt2Names = {

@@ -13,12 +13,8 @@ using FamilyList = std::span<const Family>;
 const FamilyList kLists[] = {encoder_families(), gpt_families(), llama_families(), gemma_families()};
 
 constexpr FixedKey kFixedEverywhere[] = {
-    {"add_cross_attention", "false"},
-    {"is_encoder_decoder", "false"},
-    {"pruned_heads", "{}"},
-    {"cross_attention_hidden_size", "null"},
-    {"quantization_config", "null"},
-    {"compression_config", "null"},
+    {"add_cross_attention", "false"},        {"is_encoder_decoder", "false"}, {"pruned_heads", "{}"},
+    {"cross_attention_hidden_size", "null"}, {"quantization_config", "null"}, {"compression_config", "null"},
 };
 
 // Initialisation acts in training alone, labels and task settings in heads that are not run, generation settings in
@@ -50,11 +46,13 @@ constexpr std::string_view kIdleEverywhere[] = {
     "gradient_checkpointing",
     "id2label",
     "initializer_range",
+    "is_llama_config",
     "label2id",
     "language",
     "length_penalty",
     "mask_token_id",
     "max_length",
+    "max_sequence_length",
     "min_length",
     "model_max_length",
     "name",
@@ -85,12 +83,17 @@ constexpr std::string_view kIdleEverywhere[] = {
     "top_p",
     "torch_dtype",
     "torchscript",
+    "transformers.js_config",
     "transformers_version",
     "typical_p",
     "unk_token_id",
+    "unsloth_fixed",
+    "unsloth_version",
     "use_bfloat16",
     "use_cache",
 };
+
+static_assert(std::ranges::is_sorted(kIdleEverywhere));  // searched by halves
 
 const Family& find(std::string_view Family::*field, std::string_view name, std::string_view file) {
   std::string known;

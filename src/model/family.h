@@ -31,24 +31,24 @@ struct SizeKeys {
 
 /// Which layers have the window of `sliding_window` where no layer_types say.
 enum class WindowRule : std::uint8_t {
-  none,                  // the family has no windows
-  all_layers,            // Mistral, Phi-3
-  from_max_window_layer, // from layer max_window_layers on, if use_sliding_window: Qwen
-  even_layers,           // 0, 2, ...: Gemma 2, gpt-oss
-  between_full_layers,   // all but every sliding_window_pattern-th: Gemma 3
+  none,                   // the family has no windows
+  all_layers,             // Mistral, Phi-3
+  from_max_window_layer,  // from layer max_window_layers on, if use_sliding_window: Qwen
+  even_layers,            // 0, 2, ...: Gemma 2, gpt-oss
+  between_full_layers,    // all but every sliding_window_pattern-th: Gemma 3
 };
 
 /// How a family's config.json gives rotary positions; without a base it has none.
 struct RopeKeys {
-  double base = 0;                                        // where the file does not say
+  double base = 0;  // where the file does not say
   std::string_view base_key = "rope_theta";
-  std::string_view partial_key = "partial_rotary_factor"; // the part of a head that is turned
-  double partial = 1;                                     // where the file does not say
-  double window_base = 0;                                 // of layers with a window, where they have one of their own
-  std::string_view absent_settings = "{}";                // rope_parameters where the file has none
-  std::int64_t original_positions = 0;                    // where the file does not say; 0: max_position_embeddings
-  bool truncate_in_gguf = true;                           // Rope::truncate, for which GGUF has no key
-  bool yarn_is_longrope = false;                          // Phi-3's older files
+  std::string_view partial_key = "partial_rotary_factor";  // the part of a head that is turned
+  double partial = 1;                                      // where the file does not say
+  double window_base = 0;                                  // of layers with a window, where they have one of their own
+  std::string_view absent_settings = "{}";                 // rope_parameters where the file has none
+  std::int64_t original_positions = 0;                     // where the file does not say; 0: max_position_embeddings
+  bool truncate_in_gguf = true;                            // Rope::truncate, for which GGUF has no key
+  bool yarn_is_longrope = false;                           // Phi-3's older files
 };
 
 /// What all models of a family have in common, and defaults that belong to the family.
@@ -60,9 +60,9 @@ struct Traits {
   MlpKind mlp = MlpKind::plain;
   Activation activation = Activation::gelu;  // default
   bool causal = false, position_embedding = false, query_key_norm = false, sinks = false;
-  bool scaled_embedding = false;  // by sqrt(width)
-  bool tied = false;              // default of tie_word_embeddings
-  BiasRules biases = {};          // where the file does not say
+  bool scaled_embedding = false;                          // by sqrt(width)
+  bool tied = false;                                      // default of tie_word_embeddings
+  BiasRules biases = {};                                  // where the file does not say
   bool attention_bias_key = false, mlp_bias_key = false;  // whether attention_bias and mlp_bias say
   WindowRule windows = WindowRule::none;
   std::int64_t window = 0;  // default of sliding_window
@@ -85,12 +85,15 @@ struct ArchitectureEntry {
 /// noted; "{}" is the layer (its group), from 0. Empty: the family has no such tensor.
 struct NameMap {
   std::span<const std::string_view> prefixes = {};  // any of which may stand before any name, longer ones first
-  std::string_view word_embedding = {}, position_embedding = {}, token_type_embedding = {}, embedding_norm = {}, embedding_projection = {};
+  std::string_view word_embedding = {}, position_embedding = {}, token_type_embedding = {}, embedding_norm = {},
+                   embedding_projection = {};
   std::string_view attention_norm = {}, attention_post_norm = {};
-  std::string_view query = {}, key = {}, value = {}, fused_heads = {}, query_norm = {}, key_norm = {}, attention_output = {};
+  std::string_view query = {}, key = {}, value = {}, fused_heads = {}, query_norm = {}, key_norm = {},
+                   attention_output = {};
   std::string_view sinks = {};  // whole name
   std::string_view mlp_norm = {}, mlp_post_norm = {};
-  std::string_view gate = {}, up = {}, fused_gates = {}, down = {};  // of experts, without expert_weight and expert_bias
+  std::string_view gate = {}, up = {}, fused_gates = {},
+                   down = {};  // of experts, without expert_weight and expert_bias
   std::string_view router = {}, expert_weight = {}, expert_bias = {};
   std::string_view final_norm = {}, pooler = {};
   std::string_view head_dense = {}, head_norm = {}, head_output = {};
@@ -108,7 +111,7 @@ struct NameMap {
 
 /// All that distinguishes one family of models from another: its entry in a table (families_*.cc).
 struct Family {
-  std::string_view model_type;         // in config.json
+  std::string_view model_type;              // in config.json
   std::string_view gguf_architecture = {};  // general.architecture of GGUF files; empty: there are none
   Traits traits;
   SizeKeys keys;

@@ -34,10 +34,9 @@ std::filesystem::path file(const std::string& name) {
   return std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "tests/data/conformance/gguf" / (name + ".gguf");
 }
 
-const json kDecoder = {{"vocabulary", 320},        {"width", 64},      {"layers", 2},
-                       {"heads", {4, 2, 16}},      {"inner", 96},      {"positions", 128},
-                       {"epsilon", f32(1e-6)},     {"activation", "silu"}, {"head", "output"},
-                       {"biases", "???"},          {"windows", {0, 0}}, {"layer_ropes", {0, 0}}};
+const json kDecoder = {{"vocabulary", 320}, {"width", 64},      {"layers", 2},          {"heads", {4, 2, 16}},
+                       {"inner", 96},       {"positions", 128}, {"epsilon", f32(1e-6)}, {"activation", "silu"},
+                       {"head", "output"},  {"biases", "???"},  {"windows", {0, 0}},    {"layer_ropes", {0, 0}}};
 
 // Of the whole file, tensors included.
 TEST(GgufConfig, DescribesTheFilesOfTheConformanceSet) {
@@ -50,12 +49,9 @@ TEST(GgufConfig, DescribesTheFilesOfTheConformanceSet) {
   } files[] = {
       {"llama.Q8_0", with(kDecoder, {{"family", "llama"}, {"ropes", {rope(10000, neighbours)}}})},
       {"llama3_rope.F16",
-       with(kDecoder,
-            {{"family", "llama"}, {"ropes", {rope(10000, with(neighbours, {{"scaling", "divisors"}}))}}})},
-      {"qwen2.Q4_0", with(kDecoder, {{"family", "qwen2"},
-                                     {"biases", "+??"},
-                                     {"tied", true},
-                                     {"ropes", {rope(1000000)}}})},
+       with(kDecoder, {{"family", "llama"}, {"ropes", {rope(10000, with(neighbours, {{"scaling", "divisors"}}))}}})},
+      {"qwen2.Q4_0",
+       with(kDecoder, {{"family", "qwen2"}, {"biases", "+??"}, {"tied", true}, {"ropes", {rope(1000000)}}})},
       {"qwen3.Q8_0", with(kDecoder, {{"family", "qwen3"},
                                      {"heads", {4, 2, 24}},
                                      {"query_key_norm", true},
@@ -84,10 +80,10 @@ TEST(GgufConfig, DescribesTheFilesOfTheConformanceSet) {
       {"phi3.Q8_0", with(kDecoder, {{"family", "phi3"},
                                     {"positions", 64},
                                     {"epsilon", f32(1e-5)},
-                                    {"ropes", {rope(10000,
-                                                    {{"scaling", "longrope"},
-                                                     {"original_positions", 16},
-                                                     {"attention_factor", 1.2247449159622192}})}}})},
+                                    {"ropes",
+                                     {rope(10000, {{"scaling", "longrope"},
+                                                   {"original_positions", 16},
+                                                   {"attention_factor", 1.2247449159622192}})}}})},
       {"gpt_oss.MXFP4", with(kDecoder, {{"family", "gpt_oss"},
                                         {"inner", 64},
                                         {"positions", 256},
@@ -97,14 +93,14 @@ TEST(GgufConfig, DescribesTheFilesOfTheConformanceSet) {
                                         {"sinks", true},
                                         {"biases", "+++"},
                                         {"windows", {8, 0}},
-                                        {"ropes", {rope(487.53900146484375,
-                                                        {{"scaling", "yarn"},
-                                                         {"factor", 4.0},
-                                                         {"original_positions", 64},
-                                                         {"attention_factor", 0.1 * std::log(4.0) + 1},
-                                                         {"beta_fast", 32.0},
-                                                         {"beta_slow", 1.0},
-                                                         {"truncate", false}})}}})},
+                                        {"ropes",
+                                         {rope(487.53900146484375, {{"scaling", "yarn"},
+                                                                    {"factor", 4.0},
+                                                                    {"original_positions", 64},
+                                                                    {"attention_factor", 0.1 * std::log(4.0) + 1},
+                                                                    {"beta_fast", 32.0},
+                                                                    {"beta_slow", 1.0},
+                                                                    {"truncate", false}})}}})},
   };
   for (const auto& item : files) {
     TransformerConfig config = read_config(file(item.name));
@@ -142,7 +138,8 @@ class Metadata {
  public:
   explicit Metadata(std::string architecture) : architecture_(std::move(architecture)) {
     for (const char* key : {"block_count", "attention.head_count", "attention.head_count_kv"}) number(key, 4u);
-    for (const char* key : {"embedding_length", "feed_forward_length", "context_length", "vocab_size"}) number(key, 64u);
+    for (const char* key : {"embedding_length", "feed_forward_length", "context_length", "vocab_size"})
+      number(key, 64u);
     number("attention.layer_norm_rms_epsilon", 1e-6f);
   }
 
@@ -238,7 +235,11 @@ TEST(GgufConfig, Scalings) {
 
 TEST(GgufConfig, ScalesOfTheLargestGemmasGoByTheirWidth) {
   const auto scale = [](const char* architecture, unsigned layers) {
-    return Metadata(architecture).number("block_count", layers).number("attention.key_length", 8u).parse().attention_scale;
+    return Metadata(architecture)
+        .number("block_count", layers)
+        .number("attention.key_length", 8u)
+        .parse()
+        .attention_scale;
   };
   EXPECT_FALSE(scale("gemma2", 26));
   EXPECT_FALSE(scale("gemma3", 46));
@@ -249,8 +250,9 @@ TEST(GgufConfig, ScalesOfTheLargestGemmasGoByTheirWidth) {
 
 TEST(GgufConfig, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(error_of<UnsupportedModel>([] { Metadata("rwkv").parse(); }).find("rwkv"), std::string::npos);
-  EXPECT_NE(error_of<UnsupportedModel>([] { Metadata("llama").number("expert_count", 8u).parse(); }).find("expert_count"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of<UnsupportedModel>([] { Metadata("llama").number("expert_count", 8u).parse(); }).find("expert_count"),
+      std::string::npos);
   EXPECT_NE(error_of<UnsupportedModel>([] {
               Metadata("llama").numbers<std::uint32_t>("attention.head_count_kv", {4, 2, 4, 4}).parse();
             }).find("head_count_kv"),
@@ -267,16 +269,17 @@ TEST(GgufConfig, RefusesSizesThatMakeNoModel) {
     const std::string message = error_of<BadFile>([&] { Metadata("llama").remove(key).parse(); });
     EXPECT_NE(message.find(key), message.npos) << message;
   }
-  for (const char* key : {"block_count", "embedding_length", "feed_forward_length", "context_length",
-                          "attention.head_count", "attention.head_count_kv", "attention.key_length", "vocab_size",
-                          "rope.dimension_count"}) {
+  for (const char* key :
+       {"block_count", "embedding_length", "feed_forward_length", "context_length", "attention.head_count",
+        "attention.head_count_kv", "attention.key_length", "vocab_size", "rope.dimension_count"}) {
     for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-4}, std::int64_t{1} << 40}) {
       const std::string message = error_of<BadFile>([&] { Metadata("llama").number(key, value).parse(); });
       EXPECT_NE(message.find(key), message.npos) << message;
     }
   }
   error_of<BadFile>([] { Metadata("llama").number("attention.head_count_kv", 3u).parse(); });
-  error_of<BadFile>([] { Metadata("llama").number("attention.head_count", 5u).number("attention.head_count_kv", 5u).parse(); });
+  error_of<BadFile>(
+      [] { Metadata("llama").number("attention.head_count", 5u).number("attention.head_count_kv", 5u).parse(); });
   error_of<BadFile>([] { Metadata("llama").number("rope.dimension_count", 15u).parse(); });
   error_of<BadFile>([] { Metadata("llama").number("rope.dimension_count", 18u).parse(); });
   error_of<BadFile>([] { Metadata("llama").number("rope.freq_base", -1.0f).parse(); });
@@ -285,7 +288,13 @@ TEST(GgufConfig, RefusesSizesThatMakeNoModel) {
   error_of<BadFile>([] { Metadata("llama").string("rope.freq_base", "10000").parse(); });
   error_of<BadFile>([] { Metadata("gemma2").number("attn_logit_softcapping", -1.0f).parse(); });
   error_of<BadFile>([] { Metadata("gpt-oss").number("expert_feed_forward_length", 64u).parse(); });
-  error_of<BadFile>([] { Metadata("gpt-oss").number("expert_feed_forward_length", 64u).number("expert_count", 4u).number("expert_used_count", 5u).parse(); });
+  error_of<BadFile>([] {
+    Metadata("gpt-oss")
+        .number("expert_feed_forward_length", 64u)
+        .number("expert_count", 4u)
+        .number("expert_used_count", 5u)
+        .parse();
+  });
 }
 
 }  // namespace

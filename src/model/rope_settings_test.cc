@@ -63,8 +63,9 @@ TEST(RopeSettings, OlderAndNewerSpellingsAreTheSame) {
 TEST(RopeSettings, AllLayersOfAGroupMayHaveTheirOwn) {
   const json by_type = {{"full_attention", {{"rope_type", "yarn"}, {"factor", 2.0}, {"rope_theta", 3000.0}}},
                         {"sliding_attention", {{"rope_theta", 7000.0}}}};
-  const TransformerConfig config = parse(
-      with(plain("gemma2"), {{"rope_parameters", by_type}, {"layer_types", {"full_attention", "sliding_attention", "full_attention"}}}));
+  const TransformerConfig config =
+      parse(with(plain("gemma2"), {{"rope_parameters", by_type},
+                                   {"layer_types", {"full_attention", "sliding_attention", "full_attention"}}}));
   ASSERT_EQ(2u, config.ropes.size());
   EXPECT_EQ(RopeScaling::yarn, config.ropes[0].scaling);
   EXPECT_EQ(3000, config.ropes[0].base);
@@ -77,8 +78,8 @@ TEST(RopeSettings, AllLayersOfAGroupMayHaveTheirOwn) {
 
 TEST(RopeSettings, Gemma3ScalesFullLayersAlone) {
   const json scaling = {{"factor", 8.0}, {"rope_type", "linear"}};
-  const TransformerConfig config =
-      parse(with(plain("gemma3"), {{"rope_scaling", scaling}, {"rope_theta", 500000.0}, {"rope_local_base_freq", 2000}}));
+  const TransformerConfig config = parse(
+      with(plain("gemma3"), {{"rope_scaling", scaling}, {"rope_theta", 500000.0}, {"rope_local_base_freq", 2000}}));
   ASSERT_EQ(2u, config.ropes.size());
   EXPECT_EQ(RopeScaling::linear, config.ropes[0].scaling);
   EXPECT_EQ(500000, config.ropes[0].base);
@@ -93,8 +94,9 @@ TEST(RopeSettings, LengthsBeforeScaling) {
   EXPECT_EQ(128, first_rope(with(plain(), {{"rope_scaling", yarn}})).original_positions);
   EXPECT_EQ(32, first_rope(with(plain(), {{"rope_scaling", with(yarn, {{"original_max_position_embeddings", 32}})}}))
                     .original_positions);
-  EXPECT_EQ(64, first_rope(with(plain(), {{"original_max_position_embeddings", 64}, {"rope_scaling", yarn}}))
-                    .original_positions);
+  EXPECT_EQ(
+      64,
+      first_rope(with(plain(), {{"original_max_position_embeddings", 64}, {"rope_scaling", yarn}})).original_positions);
   // Dynamic scaling begins at max_position_embeddings, whatever else is said.
   const json dynamic = {{"factor", 4.0}, {"rope_type", "dynamic"}, {"original_max_position_embeddings", 32}};
   EXPECT_EQ(128, first_rope(with(plain(), {{"rope_scaling", dynamic}})).original_positions);
@@ -111,9 +113,9 @@ TEST(RopeSettings, ScalingOpensALongerContext) {
 }
 
 TEST(RopeSettings, YarnTakesItsNumbers) {
-  const json all = {{"rope_type", "yarn"},      {"factor", 4.0},    {"attention_factor", 1.5}, {"beta_fast", 16.0},
-                    {"beta_slow", 2.0},         {"mscale", 0.7},    {"mscale_all_dim", 0.9},   {"truncate", false},
-                    {"original_max_position_embeddings", 32}};
+  const json all = {{"rope_type", "yarn"},   {"factor", 4.0},     {"attention_factor", 1.5},
+                    {"beta_fast", 16.0},     {"beta_slow", 2.0},  {"mscale", 0.7},
+                    {"mscale_all_dim", 0.9}, {"truncate", false}, {"original_max_position_embeddings", 32}};
   const Rope rope = first_rope(with(plain(), {{"rope_scaling", all}}));
   EXPECT_EQ(1.5, rope.attention_factor);
   EXPECT_EQ(16, rope.beta_fast);
@@ -139,7 +141,8 @@ TEST(RopeSettings, Phi3CallsLongropeByOlderNames) {
   }
   json unsaid = plain("phi3");
   unsaid.erase("original_max_position_embeddings");
-  EXPECT_EQ(4096, first_rope(with(unsaid, {{"rope_scaling", with(factors, {{"type", "longrope"}})}})).original_positions);
+  EXPECT_EQ(4096,
+            first_rope(with(unsaid, {{"rope_scaling", with(factors, {{"type", "longrope"}})}})).original_positions);
 }
 
 TEST(RopeSettings, GptOssHasYarnUnlessItSaysOtherwise) {
@@ -155,7 +158,9 @@ TEST(RopeSettings, PartOfAHeadIsTurned) {
   EXPECT_EQ(8, first_rope(with(plain("phi3"), {{"partial_rotary_factor", 0.5}})).width);
   EXPECT_EQ(4, first_rope(with(plain(), {{"rope_parameters", {{"partial_rotary_factor", 0.25}}}})).width);
   EXPECT_EQ(4, first_rope(plain("gpt_neox")).width);
-  error_of<BadFile>([] { parse(with(plain(), {{"rope_parameters", {{"partial_rotary_factor", 0.2}}}})); });  // 3 elements
+  error_of<BadFile>([] {
+    parse(with(plain(), {{"rope_parameters", {{"partial_rotary_factor", 0.2}}}}));
+  });  // 3 elements
 }
 
 TEST(RopeSettings, RefusesWhatItDoesNotKnow) {

@@ -123,10 +123,10 @@ void TensorLoader::throw_if_incomplete() const {
                        list_some(missing_));
   }
   if (!misshapen_.empty()) {
-    what += fmt::format(
-        "{}{} not fit {}: {}", what.empty() ? "" : "; ",
-        misshapen_.size() == 1 ? "a tensor does" : fmt::format("{} tensors do", misshapen_.size()),
-        weights_.checkpoint.metadata() != nullptr ? "the metadata" : "config.json", list_some(misshapen_));
+    what +=
+        fmt::format("{}{} not fit {}: {}", what.empty() ? "" : "; ",
+                    misshapen_.size() == 1 ? "a tensor does" : fmt::format("{} tensors do", misshapen_.size()),
+                    weights_.checkpoint.metadata() != nullptr ? "the metadata" : "config.json", list_some(misshapen_));
   }
   if (!what.empty()) throw BadFile(weights_.checkpoint.name() + ": " + what);
 }
@@ -138,8 +138,8 @@ void TensorLoader::warn_about_unused() {
     if (!name.empty() && !starts_with_any(name, names_.unused_prefixes)) left.push_back(format::quote(stored));
   }
   if (left.empty()) return;
-  weights_.warnings.push_back(
-      fmt::format("{} tensor{} of the file not used: {}", left.size(), left.size() == 1 ? " is" : "s are", list_some(left)));
+  weights_.warnings.push_back(fmt::format("{} tensor{} of the file not used: {}", left.size(),
+                                          left.size() == 1 ? " is" : "s are", list_some(left)));
 }
 
 const format::Tensor* TensorLoader::find(const std::string& name, const TensorShape& shape) {
@@ -150,8 +150,8 @@ const format::Tensor* TensorLoader::find(const std::string& name, const TensorSh
   }
   const format::Tensor& tensor = weights_.checkpoint.at(stored->second);
   if (tensor.shape != shape) {
-    misshapen_.push_back(
-        fmt::format("{} has shape {} in place of {}", format::quote(stored->second), shape_text(tensor.shape), shape_text(shape)));
+    misshapen_.push_back(fmt::format("{} has shape {} in place of {}", format::quote(stored->second),
+                                     shape_text(tensor.shape), shape_text(shape)));
     return nullptr;
   }
   weights_.parameter_count += tensor.element_count();

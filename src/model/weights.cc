@@ -7,7 +7,6 @@
 
 #include "sightline/error.h"
 #include "src/format/json.h"
-#include "src/model/config_parts.h"
 #include "src/model/family.h"
 #include "src/model/tensor_loader.h"
 
@@ -98,7 +97,8 @@ class LayerLoading {
     const std::string base = name(pattern), bias = base + std::string(names_.expert_bias);
     const auto matrices =
         loader_.stacked_matrices(base + std::string(names_.expert_weight), out, in, names_.transposed_experts);
-    const bool biased = config_.biases.mlp == Biases::all || (config_.biases.mlp == Biases::as_stored && loader_.has(bias));
+    const bool biased =
+        config_.biases.mlp == Biases::all || (config_.biases.mlp == Biases::as_stored && loader_.has(bias));
     const auto biases =
         biased ? loader_.stacked_vectors(bias, out) : std::vector<const float*>(matrices.size(), nullptr);
     std::vector<ops::Linear> layers;
