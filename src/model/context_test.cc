@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "src/model/bits_testing.h"
 
 namespace sightline::model {
@@ -197,6 +199,22 @@ TEST(Context, BelongsToItsModel) {
   error_of<BadArgument>([&] { llama.make_context(llama.config().max_positions + 1); });
   error_of<BadArgument>([&] { llama.make_context(8, {.page_size = 3}); });
   EXPECT_EQ(8, context.room());
+}
+
+TEST(Context, ContextsGrowAtTheSameTime) {
+  const Transformer transformer = Transformer::load(conformance("models") / "gpt_oss");
+  std::vector<std::vector<std::int32_t>> alone, together(4);
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    alone.push_back(generate(transformer, random_text(transformer, 9, seed), 30));
+  }
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([&transformer, &together, seed] {
+      together[seed] = generate(transformer, random_text(transformer, 9, seed), 30);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(alone, together);
 }
 
 }  // namespace

@@ -80,8 +80,17 @@ constexpr SizeKeys size_keys(std::int64_t positions, std::int64_t head_width = 0
 // Dropout acts in training alone; pretraining_tp cuts the same products into pieces; losses of routers belong to
 // training. Qwen2 has biases whatever attention_bias says.
 constexpr std::string_view kIdleKeys[] = {
-    "attention_bias", "attention_dropout",    "embd_pdrop",     "experts_per_token", "initial_context_length",
-    "is_decoder",     "output_router_logits", "pretraining_tp", "resid_pdrop",       "router_aux_loss_coef",
+    "attention_bias",
+    "attention_dropout",
+    "embd_pdrop",
+    "experts_per_token",
+    "initial_context_length",
+    "is_decoder",
+    "original_max_position_embeddings",
+    "output_router_logits",
+    "pretraining_tp",
+    "resid_pdrop",
+    "router_aux_loss_coef",
 };
 
 constexpr FixedKey kLlamaFixedKeys[] = {

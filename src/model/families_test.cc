@@ -97,13 +97,7 @@ std::vector<Described> encoders() {
   };
 }
 
-std::vector<Described> decoders() {
-  const json longrope = {{"scaling", "longrope"},
-                         {"factor", 4.0},
-                         {"original_positions", 16},
-                         {"short", {1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.35}},
-                         {"long", {1.0, 1.4, 1.8, 2.2, 2.6, 3.0, 3.4000000000000004, 3.8000000000000003}}};
-  const json gemma = {{"norms", "around"}, {"activation", "gelu_tanh"}, {"embedding_scale", 8.0f}, {"tied", true}};
+std::vector<Described> gpt_models() {
   return {
       {"gpt2", without(with(kDecoder, {{"family", "gpt2"},
                                        {"heads", {4, 4, 16}},
@@ -130,6 +124,11 @@ std::vector<Described> decoders() {
                                    {"windows", {0, 0}},
                                    {"layer_ropes", {0, 0}},
                                    {"ropes", {rope(10000, 4)}}})},
+  };
+}
+
+std::vector<Described> llama_models() {
+  return {
       {"llama", with(kDecoder, {{"family", "llama"}})},
       {"llama_linear", with(kDecoder, {{"family", "llama"},
                                        {"biases", "+++"},
@@ -162,6 +161,12 @@ std::vector<Described> decoders() {
                                 {"query_key_norm", true},
                                 {"tied", true},
                                 {"ropes", {rope(1000000, 24)}}})},
+  };
+}
+
+std::vector<Described> gemma_models() {
+  const json gemma = {{"norms", "around"}, {"activation", "gelu_tanh"}, {"embedding_scale", 8.0f}, {"tied", true}};
+  return {
       {"gemma2", with(with(kDecoder, gemma), {{"family", "gemma2"},
                                               {"scale", f32(1 / std::sqrt(24.0))},
                                               {"attention_softcap", 5.0f},
@@ -175,6 +180,16 @@ std::vector<Described> decoders() {
                        {"windows", {6, 6, 0, 6}},
                        {"layer_ropes", {1, 1, 0, 1}},
                        {"ropes", {rope(100000, 16, {{"scaling", "linear"}, {"factor", 4.0}}), rope(10000, 16)}}})},
+  };
+}
+
+std::vector<Described> phi3_and_gpt_oss() {
+  const json longrope = {{"scaling", "longrope"},
+                         {"factor", 4.0},
+                         {"original_positions", 16},
+                         {"short", {1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.35}},
+                         {"long", {1.0, 1.4, 1.8, 2.2, 2.6, 3.0, 3.4000000000000004, 3.8000000000000003}}};
+  return {
       {"phi3",
        with(kDecoder,
             {{"family", "phi3"}, {"positions", 64}, {"epsilon", f32(1e-5)}, {"ropes", {rope(10000, 16, longrope)}}})},
@@ -203,7 +218,7 @@ json read(const char* name) { return format::read_json(conformance_model(name) /
 TransformerConfig parse(const json& config) { return parse_config(config.dump(), "config.json"); }
 
 TEST(Families, DescribeTheModelsOfTheConformanceSet) {
-  for (const auto& list : {encoders(), decoders()}) {
+  for (const auto& list : {encoders(), gpt_models(), llama_models(), gemma_models(), phi3_and_gpt_oss()}) {
     for (const Described& model : list) {
       EXPECT_EQ(model.expected, describe(read_config(conformance_model(model.name)))) << model.name;
     }

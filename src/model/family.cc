@@ -46,11 +46,13 @@ constexpr std::string_view kIdleEverywhere[] = {
     "gradient_checkpointing",
     "id2label",
     "initializer_range",
+    "is_llama_config",
     "label2id",
     "language",
     "length_penalty",
     "mask_token_id",
     "max_length",
+    "max_sequence_length",
     "min_length",
     "model_max_length",
     "name",
@@ -81,12 +83,17 @@ constexpr std::string_view kIdleEverywhere[] = {
     "top_p",
     "torch_dtype",
     "torchscript",
+    "transformers.js_config",
     "transformers_version",
     "typical_p",
     "unk_token_id",
+    "unsloth_fixed",
+    "unsloth_version",
     "use_bfloat16",
     "use_cache",
 };
+
+static_assert(std::ranges::is_sorted(kIdleEverywhere));  // searched by halves
 
 const Family& find(std::string_view Family::*field, std::string_view name, std::string_view file) {
   std::string known;

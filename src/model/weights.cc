@@ -7,7 +7,6 @@
 
 #include "sightline/error.h"
 #include "src/format/json.h"
-#include "src/model/config_parts.h"
 #include "src/model/family.h"
 #include "src/model/tensor_loader.h"
 

@@ -11,6 +11,7 @@
 #include "src/ops/fast_linear.h"
 #include "src/ops/linear_block.h"
 #include "src/tensor/aligned_buffer.h"
+#include "src/tensor/blocks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/linear.cc"
@@ -30,6 +31,7 @@ void linear_block(const ops::LinearBlock& block) {
   if (weight.transposed) return one_row_transposed(block);
   // Rows that end within the chains have to be padded.
   if (weight.cols != block.padded_in) return many_rows(block);
+  if (is_block(weight.dtype) && block.turned_x == nullptr) return many_rows(block);
   one_row(block);
 }
 
@@ -85,6 +87,13 @@ AlignedBuffer<float> pad_rows(const float* x, std::int64_t rows, std::int64_t in
   return padded;
 }
 
+// As LinearBlock::turned_x has it.
+AlignedBuffer<float> turn_row(const float* x, std::int64_t in) {
+  AlignedBuffer<float> turned(in);
+  for (std::int64_t i = 0; i < in; ++i) turned[i / 16 * 16 + i % 4 * 4 + i % 16 / 4] = x[i];
+  return turned;
+}
+
 const FastLinear& fast_unit(const FastProducts& products) {
   return std::string_view(products.instruction) == amx_linear()->instruction ? *amx_linear() : *avx512_linear();
 }
@@ -104,6 +113,9 @@ void linear(const Linear& layer, const float* x, std::int64_t rows, float* y, in
   if (padded_in != in) padded = pad_rows(x, rows, in, padded_in);
   const float* rows_in = padded.empty() ? x : padded.data();
 
+  AlignedBuffer<float> turned;
+  if (rows == 1 && is_block(layer.weight.dtype)) turned = turn_row(x, in);
+
   const int workers = cpu::Workers(threads).count();
   const Cuts cuts = rows <= kFewRows ? cut_few(rows, out, workers) : cut_many(rows, out, padded_in, workers);
   const std::int64_t row_blocks = parts(rows, cuts.rows), out_blocks = parts(out, cuts.outs);
@@ -111,7 +123,7 @@ void linear(const Linear& layer, const float* x, std::int64_t rows, float* y, in
   cpu::parallel_for(row_blocks * out_blocks, threads, [&](std::int64_t task) {
     const std::int64_t row = task / out_blocks * cuts.rows, o = task % out_blocks * cuts.outs;
     compute({&layer, rows_in, y, padded_in, row, std::min(row + cuts.rows, rows), o, std::min(o + cuts.outs, out),
-             cuts.panel_outs});
+             cuts.panel_outs, turned.data()});
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "hwy/cache_control.h"
 #include "src/ops/fold-inl.h"
 #include "src/ops/linear_block.h"
 #include "src/ops/widen-inl.h"
@@ -20,10 +21,11 @@ namespace sightline {
 namespace HWY_NAMESPACE {
 
 inline constexpr int kStreams = 4;  // outputs that are computed together
+inline constexpr std::size_t kAhead = 1536;  // bytes that are asked for before they are needed
 
-// to[o], o < kStreams: the sum of x and the row of weights at rows[o].
+// to[o], o < kStreams: the sum of x and the row of weights at rows[o]. Of floats.
 template <DType kType>
-HWY_INLINE void dot_rows(const ops::LinearBlock& block, const std::byte* const (&rows)[kStreams], float* to) {
+HWY_INLINE void dot_floats(const ops::LinearBlock& block, const std::byte* const (&rows)[kStreams], float* to) {
   constexpr std::size_t kWidth = unit_width<kType>(), kBytes = unit_bytes<kType>();
   const float* HWY_RESTRICT x = block.x + block.row_begin * block.padded_in;
   F sum[kStreams][kParts];
@@ -48,6 +50,56 @@ HWY_INLINE void dot_rows(const ops::LinearBlock& block, const std::byte* const (
     store(fold_lanes(part), sums + first);
   }
   std::copy_n(sums, kStreams, to);
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// The same of blocks. sum[team][b]: lane 4 r + j holds chain 4 j + b of row r of the team, as RowsInLanes has them; x
+// is turned over to match.
+template <DType kType>
+HWY_INLINE void dot_blocks(const ops::LinearBlock& block, const std::byte* const (&rows)[kStreams], float* to) {
+  constexpr int kTeams = kStreams / kRowsTogether;
+  constexpr std::size_t kWidth = unit_width<kType>(), kBytes = unit_bytes<kType>();
+  const float* HWY_RESTRICT x = block.turned_x;
+  F sum[kTeams][4];
+  for (auto& of_team : sum) {
+    for (F& chains : of_team) chains = hn::Zero(kF32);
+  }
+  const std::size_t units = block.padded_in / kWidth;
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    // The next rows of a stream follow on this one. There are too many operations a byte for loads to run ahead alone.
+    for (int o = 0; o < kStreams; ++o) {
+      for (std::size_t line = 0; line < kBytes; line += 64) hwy::Prefetch(rows[o] + unit * kBytes + line + kAhead);
+    }
+    unroll<kTeams>([&](auto team) SIGHTLINE_LAMBDA {
+      constexpr int kTeam = decltype(team)::value;
+      widen_row_blocks<kType>(rows + kTeam * kRowsTogether, unit * kBytes,
+                              [&](int first, int b, F value) SIGHTLINE_LAMBDA {
+                                const F inputs = hn::LoadDup128(kF32, x + unit * kWidth + first + 4 * b);
+                                sum[kTeam][b] = fma(inputs, value, sum[kTeam][b]);
+                              });
+    });
+  }
+  // The tree of fold-inl.h: j and j + 2, then j and j + 1; b and b + 2, then b and b + 1.
+  unroll<kTeams>([&](auto team) SIGHTLINE_LAMBDA {
+    constexpr int kTeam = decltype(team)::value;
+    F folded[4];
+    for (int b = 0; b < 4; ++b) {
+      const F halves = hn::Add(sum[kTeam][b], hn::Shuffle1032(sum[kTeam][b]));
+      folded[b] = hn::Add(halves, hn::Shuffle2301(halves));
+    }
+    alignas(64) float sums[kLanes];
+    store(hn::Add(hn::Add(folded[0], folded[2]), hn::Add(folded[1], folded[3])), sums);
+    for (int r = 0; r < kRowsTogether; ++r) to[kTeam * kRowsTogether + r] = sums[4 * r];
+  });
+}
+#endif
+
+template <DType kType>
+HWY_INLINE void dot_rows(const ops::LinearBlock& block, const std::byte* const (&rows)[kStreams], float* to) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (is_block(kType)) return dot_blocks<kType>(block, rows, to);
+#endif
+  dot_floats<kType>(block, rows, to);
 }
 
 // The outputs of a tile are a quarter of the block apart: four long streams reach 1.2 to 1.8 times the bandwidth that
