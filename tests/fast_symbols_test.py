@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The units that are compiled for bf16 instructions must leave nothing that the linker could take for another unit's.
 
-    tests/fast_symbols_test.py libsightline_attention.a
+    tests/fast_symbols_test.py libsightline_attention.a libsightline_model.a
 
 A function that several objects define (weak in nm's letters) is kept once, whichever object it comes from; one that was
 compiled for AVX-512 would then run on machines without it. So these objects define one function each, which hands out a
@@ -16,18 +16,20 @@ import unittest
 DEFINED = {
     "fast_avx512.cc.o": {"sightline::avx512_products()"},
     "fast_amx.cc.o": {"sightline::amx_products()"},
+    "fast_linear_avx512.cc.o": {"sightline::ops::avx512_linear()"},
+    "fast_linear_amx.cc.o": {"sightline::ops::amx_linear()"},
 }
 NEEDED = {"memcpy", "memset", "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail"}
 # Also an object of a kind that does have weak symbols, so that a test that sees none is known to look.
 ORDINARY = "fast.cc.o", "attention.cc.o"
 
-archive = ""
+archives = []
 
 
 def symbols():
     """By object: (letter, name) of all that is not local to it."""
     found, member = {}, None
-    listing = subprocess.run(["nm", "-C", archive], capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(["nm", "-C", *archives], capture_output=True, text=True, check=True).stdout
     for line in listing.splitlines():
         if line.endswith(":"):
             member = found.setdefault(line[:-1], [])
@@ -53,5 +55,5 @@ class Symbols(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    archive = sys.argv.pop()
+    archives, sys.argv[1:] = sys.argv[1:], []
     unittest.main()

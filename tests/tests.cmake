@@ -14,7 +14,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   # A sanitizer adds symbols of its own; other machines have none of these units.
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT SIGHTLINE_SANITIZE)
     add_test(NAME symbols.fast COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/fast_symbols_test.py
-      $<TARGET_FILE:sightline_attention>)
+      $<TARGET_FILE:sightline_attention> $<TARGET_FILE:sightline_model>)
   endif()
   # With what tools/dev/page_tools.sh gets them, where it ran; they say what they miss otherwise.
   set(page_python ${PROJECT_SOURCE_DIR}/build-page/bin/python)

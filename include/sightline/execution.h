@@ -62,7 +62,8 @@ std::pmr::memory_resource* huge_page_resource();
 /// The arithmetic of a call. docs/fast.md says what `fast` rounds.
 enum class Precision : std::uint8_t {
   exact,  ///< fp32
-  fast,   ///< products of queries with keys and of weights with values on bf16, summed in fp32; attention() alone
+  fast,   ///< products of queries with keys and of weights with values (and those of linear layers) on bf16, summed in
+          ///< fp32; attention() alone, of the attention library
 };
 
 /// Whether this machine has an instruction for Precision::fast; without one, asking for it is a BadArgument. The first

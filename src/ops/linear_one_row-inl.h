@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
 
-inline constexpr int kStreams = 4;  // outputs that are computed together
+inline constexpr int kStreams = 4;           // outputs that are computed together
 inline constexpr std::size_t kAhead = 1536;  // bytes that are asked for before they are needed
 
 // to[o], o < kStreams: the sum of x and the row of weights at rows[o]. Of floats.
