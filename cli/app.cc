@@ -29,11 +29,15 @@ void add_text_options(CLI::App& command, Options& options) {
   command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
 }
 
-void add_model_options(CLI::App& command, Options& options) {
+void add_model_option(CLI::App& command, Options& options) {
   command
       .add_option("-m,--model", options.model,
                   "Directory, .gguf file, or ORG/NAME in the\nHugging Face cache (default: all-MiniLM-L6-v2)")
       ->type_name("MODEL");
+}
+
+void add_model_options(CLI::App& command, Options& options) {
+  add_model_option(command, options);
   command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
       ->type_name("N")
       ->check(CLI::Range(1, 4096).description(""));
@@ -134,6 +138,24 @@ void add_map(CLI::App& app, Options& options) {
       "-o map.png");
 }
 
+void add_tokens(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("tokens", "Show the tokens that a text becomes");
+  command.add_option("TEXT", options.text, "The text, in quotes; without it, or as -, standard input")->type_name("");
+  command.add_option("-f,--file", options.file, "Read the text from a file")->type_name("FILE");
+  command.add_option("--decode", options.decode, "Show what these ids say instead")->type_name("ID,ID");
+  command.add_flag("--special", options.special, "Take spellings of special tokens in the text\nfor those tokens");
+  command.add_flag("--no-special", options.no_special,
+                   "Add no special tokens; with --decode, leave\nthem out of the text");
+  CLI::Option* ids = command.add_flag("--ids", options.ids, "Print the ids alone, on one line");
+  command.add_flag("--json", options.json, "Print JSON (docs/cli.md)")->excludes(ids);
+  add_colour_option(command, options);
+  add_model_option(command, options);
+  command.add_option("--pre", options.pre, "In place of a GGUF file's tokenizer.ggml.pre")->type_name("NAME");
+  command.footer(
+      "Only the tokenizer is opened: a directory needs no more than tokenizer.json.\n"
+      "\nExample:\n  ./sightline tokens \"The animal didn't cross the street because it was too tired.\"");
+}
+
 void add_info(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("info", "Say what a model's files hold");
   command.add_option("MODEL", options.model, "As -m of the other commands (default: all-MiniLM-L6-v2)")->type_name("");
@@ -218,6 +240,7 @@ void dispatch(const CLI::App& app, const Options& options) {
   if (app.got_subcommand("look")) return run_look(options);
   if (app.got_subcommand("explain")) return run_explain(options);
   if (app.got_subcommand("map")) return run_map(options);
+  if (app.got_subcommand("tokens")) return run_tokens(options);
   if (app.got_subcommand("serve")) return run_serve(options);
   if (app.got_subcommand("models")) return run_models(options);
   if (app.got_subcommand("pull")) return run_pull(options);
@@ -304,6 +327,7 @@ int run(int argc, char** argv) {
   add_look(app, options);
   add_explain(app, options);
   add_map(app, options);
+  add_tokens(app, options);
   add_info(app, options);
   add_serve(app, options);
   add_models(app, options);

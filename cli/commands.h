@@ -10,6 +10,7 @@ void run_look(const Options& options);
 void run_explain(const Options& options);
 void run_map(const Options& options);
 void run_info(const Options& options);
+void run_tokens(const Options& options);
 void run_models(const Options& options);
 void run_pull(const Options& options);    // these two become a program of tools/
 void run_import(const Options& options);  // and end as it ends

@@ -4,6 +4,7 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace sightline::cli {
@@ -75,6 +76,21 @@ std::string displayable(std::string_view text, bool utf8) {
     }
   }
   return shown;
+}
+
+std::string with_marks(std::string_view text, bool utf8) {
+  std::string marked;
+  while (!text.empty()) {
+    const std::size_t plain = std::min(text.find_first_of(" \n\t\r"), text.size());
+    marked += displayable(text.substr(0, plain), utf8);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const std::size_t which = std::string_view(" \n\t\r").find(text.front());
+    constexpr std::string_view kMarks[] = {"␣", "⏎", "⇥", "␍"}, kEscapes[] = {"\\s", "\\n", "\\t", "\\r"};
+    marked += utf8 ? kMarks[which] : kEscapes[which];
+    text.remove_prefix(1);
+  }
+  return marked;
 }
 
 int display_width(std::string_view text) {

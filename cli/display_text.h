@@ -11,6 +11,10 @@ namespace sightline::cli {
 /// ASCII (\u00e9).
 std::string displayable(std::string_view text, bool utf8);
 
+/// The same of a token's text, where white space counts: a space reads ␣, a line's end ⏎, a tab ⇥, a return ␍; without
+/// `utf8` \s, \n, \t and \r.
+std::string with_marks(std::string_view text, bool utf8);
+
 /// Columns that displayable text takes in a terminal: 2 for wide East Asian characters and emoji, 0 for combining
 /// marks.
 int display_width(std::string_view text);

@@ -37,6 +37,12 @@ TEST(DisplayText, LeavesTextAlone) {
 
 TEST(DisplayText, AsciiAlone) { EXPECT_EQ(displayable("caf\u00e9 \U0001F600", false), "caf\\u00e9 \\U0001f600"); }
 
+TEST(DisplayText, MarksWhiteSpace) {
+  EXPECT_EQ(with_marks(" a b\n\t\r\x1b", true), "␣a␣b⏎⇥␍\\x1b");
+  EXPECT_EQ(with_marks(" a b\n\t\r\u00e9", false), "\\sa\\sb\\n\\t\\r\\u00e9");
+  EXPECT_EQ(with_marks("", true), "");
+}
+
 TEST(DisplayText, WidthCountsColumns) {
   EXPECT_EQ(display_width("abc"), 3);
   EXPECT_EQ(display_width("日本"), 4);

@@ -29,6 +29,10 @@ struct Options {
   std::optional<int> top;
   bool pieces = false;
   bool no_special = false;
+  bool special = false;  // spellings of special tokens in the text are those tokens
+  bool ids = false;
+  std::string decode;  // ids between commas
+  std::string pre;     // how a GGUF file's tokenizer finds words; empty = as it says
   bool no_scale = false;
   bool all = false;
 

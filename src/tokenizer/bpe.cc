@@ -1,7 +1,5 @@
 #include "src/tokenizer/bpe.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/tokenizer/byte_piece.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {
@@ -150,7 +149,7 @@ class Bpe : public Model {
   void find_bytes() {
     falls_back_ = true;
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
-      const auto entry = vocabulary_.find(fmt::format("<0x{:02X}>", byte));
+      const auto entry = vocabulary_.find(piece_of_byte(static_cast<unsigned char>(byte)));
       bytes_[byte] = entry ? entry->id : kNone;
     }
   }

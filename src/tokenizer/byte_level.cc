@@ -32,21 +32,6 @@ constexpr std::array<short, kGlyphs> kByteOf = [] {
   return bytes;
 }();
 
-// False, and nothing appended, where not all characters are glyphs.
-bool append_bytes(std::string_view piece, std::string& out) {
-  const std::size_t before = out.size();
-  for (std::size_t at = 0; at < piece.size();) {
-    const DecodedChar c = decode_char(piece, at);
-    if (c.length == 0 || c.code >= kGlyphs || kByteOf[c.code] < 0) {
-      out.resize(before);
-      return false;
-    }
-    out += static_cast<char>(kByteOf[c.code]);
-    at += c.length;
-  }
-  return true;
-}
-
 // Builds the text anew, part by part; `append` adds the characters of one that is not an added token.
 template <typename Append>
 void rebuild(PreTokenizedString& text, Append append) {
@@ -89,6 +74,20 @@ void spell_bytes(PreTokenizedString& text) {
       for (const char byte : bytes) out.push_back({kGlyphOf[static_cast<unsigned char>(byte)], c.begin, c.end});
     }
   });
+}
+
+bool append_bytes(std::string_view piece, std::string& out) {
+  const std::size_t before = out.size();
+  for (std::size_t at = 0; at < piece.size();) {
+    const DecodedChar c = decode_char(piece, at);
+    if (c.length == 0 || c.code >= kGlyphs || kByteOf[c.code] < 0) {
+      out.resize(before);
+      return false;
+    }
+    out += static_cast<char>(kByteOf[c.code]);
+    at += c.length;
+  }
+  return true;
 }
 
 void decode_bytes(std::vector<std::string>& pieces) {

@@ -20,6 +20,9 @@ void prepend_spaces(PreTokenizedString& text);
 /// The characters of every part become the glyphs of their UTF-8 bytes, each standing for the whole character.
 void spell_bytes(PreTokenizedString& text);
 
+/// Appends the bytes that a piece's glyphs spell. False, and nothing appended, where not all its characters are glyphs.
+bool append_bytes(std::string_view piece, std::string& out);
+
 /// What the glyphs of all pieces spell; a piece that has other characters stands as it is. Bytes that are no text
 /// become U+FFFD.
 void decode_bytes(std::vector<std::string>& pieces);

@@ -28,15 +28,6 @@ std::uint32_t read_u32(std::string_view bytes, std::size_t at) {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = decode_char(text, at).length;
-    if (length == 0) return false;
-    at += length;
-  }
-  return true;
-}
-
 std::size_t count_chars(std::string_view utf8) {
   return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) { return !is_continuation(c); }));
 }

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "sightline/error.h"
 #include "src/tokenizer/byte_level.h"
+#include "src/tokenizer/byte_piece.h"
 #include "src/tokenizer/metaspace.h"
 #include "src/tokenizer/replacement.h"
 #include "src/tokenizer/unicode.h"
@@ -53,23 +53,6 @@ Decoder make_wordpiece_decoder(const JsonObject& json) {
   };
 }
 
-// The byte that a piece like "<0xF0>" stands for.
-std::optional<unsigned char> byte_of(std::string_view piece) {
-  if (piece.size() != 6 || !piece.starts_with("<0x") || !piece.ends_with('>')) return std::nullopt;
-  unsigned char byte = 0;
-  const auto [end, error] = std::from_chars(piece.data() + 3, piece.data() + 5, byte, 16);
-  return error == std::errc() && end == piece.data() + 5 ? std::optional(byte) : std::nullopt;
-}
-
-bool is_utf8(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t length = decode_char(bytes, at).length;
-    if (length == 0) return false;
-    at += length;
-  }
-  return true;
-}
-
 // A run of bytes becomes the text that it spells; where it spells none, every byte becomes U+FFFD.
 void join_bytes(std::vector<std::string>& pieces) {
   std::vector<std::string> joined;
@@ -83,7 +66,7 @@ void join_bytes(std::vector<std::string>& pieces) {
     run.clear();
   };
   for (std::string& piece : pieces) {
-    if (const auto byte = byte_of(piece)) {
+    if (const auto byte = byte_of_piece(piece)) {
       run += static_cast<char>(*byte);
       continue;
     }

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -151,6 +153,62 @@ TEST(Report, R7_18_NormalForms) {
     const std::string text = texts[i];
     EXPECT_EQ(report["expected"]["tokens"][i], Json(pieces_of(with.encode(text))));
     EXPECT_EQ(report["expected"]["tokens_without_normalizer"][i], Json(pieces_of(without.encode(text))));
+  }
+}
+
+// A Unigram tokenizer between the marks of Metaspace.
+Json marked_unigram(const Json& vocab, const Json& metaspace, bool byte_fallback) {
+  Json file = wordpiece_file({});
+  file["pre_tokenizer"] = metaspace;
+  file["decoder"] = {{"type", "Sequence"}, {"decoders", {{{"type", "ByteFallback"}}, metaspace}}};
+  file["model"] = {{"type", "Unigram"}, {"unk_id", 0}, {"byte_fallback", byte_fallback}, {"vocab", vocab}};
+  return file;
+}
+
+Json metaspace(const std::string& scheme) {
+  return {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", scheme}, {"split", true}};
+}
+
+TEST(Report, R7_10_BytesOfUnknownCharacters) {
+  const Json report = read_report("R7-10");
+  Json vocab = Json::array({Json::array({"<unk>", 0.0})});
+  for (int byte = 0; byte < 256; ++byte) vocab.push_back(Json::array({fmt::format("<0x{:02X}>", byte), -20.0}));
+  const std::string recipe = report["case"]["vocab_recipe"];
+  for (const Json& entry : Json::parse(recipe.substr(recipe.find("[[")))) vocab.push_back(entry);
+  const Tokenizer tokenizer = parse(marked_unigram(vocab, metaspace("always"), true));
+  expect_encodings(tokenizer, Json::array({report["expected"]["with_fallback"]}), true);
+  const Json& ids = report["case"]["decode_ids"];
+  ASSERT_EQ(ids.size(), 2u);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    EXPECT_EQ(report["expected"]["decoded"][i], tokenizer.decode(ids[i].get<std::vector<std::int32_t>>(), true));
+  }
+  vocab.erase(vocab.begin() + 1, vocab.begin() + 257);
+  const std::string text = report["case"]["texts"][0];
+  EXPECT_EQ(report["expected"]["without_byte_pieces"],
+            Json(pieces_of(parse(marked_unigram(vocab, metaspace("always"), true)).encode(text))));
+}
+
+TEST(Report, R7_11_SpacesBeforeTextAfterSpecialTokens) {
+  const Json report = read_report("R7-11");
+  const Json& results = report["expected"]["results"];
+  ASSERT_EQ(results.size(), 3u);
+  for (const auto& [scheme, cases] : results.items()) {
+    Json file = marked_unigram(report["case"]["vocab"], metaspace(scheme), false);
+    file["added_tokens"] = {{{"id", 1},
+                             {"content", "<s>"},
+                             {"single_word", false},
+                             {"lstrip", false},
+                             {"rstrip", false},
+                             {"normalized", false},
+                             {"special", true}}};
+    file["decoder"] = metaspace(scheme);
+    const Tokenizer tokenizer = parse(file);
+    ASSERT_EQ(cases.size(), 7u);
+    for (const Json& expected : cases) {
+      const Encoding encoding = tokenizer.encode(expected["text"].get<std::string>(), {.parse_special = true});
+      EXPECT_EQ(expected["tokens"], Json(pieces_of(encoding))) << scheme << expected["text"];
+      EXPECT_EQ(expected["decoded"], tokenizer.decode(ids_of(encoding), false)) << scheme << expected["text"];
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "src/format/json.h"
 #include "src/tokenizer/added_tokens.h"
 #include "src/tokenizer/decoder.h"
+#include "src/tokenizer/display.h"
 #include "src/tokenizer/gguf_tokenizer.h"
 #include "src/tokenizer/model.h"
 #include "src/tokenizer/normalizer.h"
@@ -101,7 +102,10 @@ struct Tokenizer::Impl {
     if (const auto stage = json.find_object("normalizer")) normalizer = make_normalizer(*stage);
     if (const auto stage = json.find_object("pre_tokenizer")) pre_tokenizer = make_pre_tokenizer(*stage);
     if (const auto stage = json.find_object("post_processor")) post_processor = make_post_processor(*stage);
-    if (const auto stage = json.find_object("decoder")) decoder = make_decoder(*stage);
+    if (const auto stage = json.find_object("decoder")) {
+      decoder = make_decoder(*stage);
+      spelling = read_spelling(*stage);
+    }
     added_tokens = AddedTokens(json, model->vocabulary(), normalizer);
   }
 
@@ -119,6 +123,7 @@ struct Tokenizer::Impl {
   std::unique_ptr<const PostProcessor> post_processor;
   Decoder decoder;
   AddedTokens added_tokens;
+  Spelling spelling;
   std::optional<std::size_t> padding, truncation;
 };
 
@@ -307,6 +312,14 @@ TokenRange Tokenizer::range() const {
 }
 
 std::string_view Tokenizer::kind() const { return impl_->model->kind(); }
+const Spelling& Tokenizer::spelling() const { return impl_->spelling; }
+std::string Tokenizer::piece_of(std::int32_t id) const { return impl_->piece_of(id); }
+
+bool Tokenizer::is_special(std::int32_t id) const {
+  const AddedToken* token = impl_->added_tokens.find(id);
+  return token != nullptr && token->special;
+}
+
 std::optional<std::size_t> Tokenizer::file_padding() const { return impl_->padding; }
 std::optional<std::size_t> Tokenizer::file_truncation() const { return impl_->truncation; }
 

@@ -40,6 +40,14 @@ struct Encoding {
   std::size_t cut = 0;  // tokens that truncation removed
 };
 
+/// How a vocabulary spells text: what a reader of its pieces must know.
+struct Spelling {
+  bool byte_level = false;   // a glyph for each byte: "Ġ" is a space
+  bool byte_pieces = false;  // "<0xF0>" is a byte
+  std::string space;         // what stands for a space ("▁"); empty: a space does
+  std::string continuing;    // what begins a piece that goes on with a word ("##"); empty: nothing does
+};
+
 /// What is not in a GGUF file, or shall not be taken from it.
 struct GgufTokenizerOptions {
   std::string pre;  // in place of its "tokenizer.ggml.pre", which names the patterns that cut words; empty: that one
@@ -79,7 +87,10 @@ class Tokenizer {
   std::size_t vocabulary_size() const;  // added tokens counted
   std::optional<std::int32_t> id_of(std::string_view piece) const;
   TokenRange range() const;
-  std::string_view kind() const;                       // "WordPiece"
+  std::string_view kind() const;  // "WordPiece"
+  const Spelling& spelling() const;
+  std::string piece_of(std::int32_t id) const;         // throws BadArgument as decode() does
+  bool is_special(std::int32_t id) const;              // one that decoding can leave out
   std::optional<std::size_t> file_padding() const;     // fixed length that the file's padding names, if any
   std::optional<std::size_t> file_truncation() const;  // max_length that the file's truncation names, if any
 

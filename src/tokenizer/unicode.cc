@@ -140,6 +140,15 @@ DecodedChar decode_char(std::string_view text, std::size_t at) {
   return {code, lead.length};
 }
 
+bool is_utf8(std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t length = decode_char(bytes, at).length;
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
 void append_utf8(char32_t c, std::string& out) {
   const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
   if (c < 0x80) {

@@ -22,6 +22,8 @@ struct DecodedChar {
 /// well-formed.
 DecodedChar decode_char(std::string_view text, std::size_t at);
 
+bool is_utf8(std::string_view bytes);  // well-formed throughout
+
 void append_utf8(char32_t c, std::string& out);
 
 /// The characters of UTF-8 text that is known to be well-formed.

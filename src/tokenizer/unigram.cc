@@ -1,7 +1,5 @@
 #include "src/tokenizer/unigram.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,6 +8,7 @@
 
 #include "sightline/error.h"
 #include "src/format/json.h"
+#include "src/tokenizer/byte_piece.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::tokenizer {
@@ -182,7 +181,7 @@ class Unigram : public Model {
 
   void find_bytes() {
     for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
-      bytes_[byte] = vocabulary_.find(fmt::format("<0x{:02X}>", byte));
+      bytes_[byte] = vocabulary_.find(piece_of_byte(static_cast<unsigned char>(byte)));
     }
   }
 

@@ -217,6 +217,51 @@ HTTP = {
     "tile_letters": request(f"GET /api/tile?{LOOK}&maps=%ff%fe&rows=%00&%c0%ae=+&maps=L1"),
 }
 
+CHARSMAP = json.loads((HERE.parent / "data" / "tokenizer" / "charsmap.json").read_text())["precompiled_charsmap"]
+
+
+def node_a(value, forms, units=256):
+    """A table of one key, "a"."""
+    trie = [0] * units
+    trie[0], trie[1 ^ ord("a")] = 1 << 10, 2 << 10 | 1 << 8 | ord("a")
+    trie[1 ^ ord("a") ^ 2] = value | 1 << 31
+    return struct.pack(f"<I{units}I", 4 * units, *trie) + forms
+
+
+def with_text(text, table):
+    return bytes([len(text)]) + text + table
+
+
+CHARSMAPS = {
+    "of_rules": with_text("A\u00e9e\u0301\ufb01\u337f\u2168 \r\n".encode(), base64.b64decode(CHARSMAP)),
+    "one_key": with_text(b"banana", node_a(2, b"x\0yz\0")),
+    "outside": with_text(b"a", node_a(9, b"x")),
+    "within_a_character": with_text(b"a", node_a(1, "\u00e9".encode())),
+    "growing": with_text(b"aaaa", node_a(0, b"b" * 600)),
+    "deleting": with_text(b"aba", node_a(0, b"\0")),
+    "longer_than_it_is": with_text(b"", struct.pack("<I", 2**32 - 4)),
+    "no_units": with_text(b"", struct.pack("<I", 0)),
+}
+
+
+def unigram(normalizer, metaspace, **model):
+    decoder = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}, metaspace]}
+    vocab = [["<unk>", 0], ["<0xC3>", -9], ["<0xA9>", -9], ["\u2581", -3.5], ["\u2581a", -2], ["a", -2.5], ["\u5b57a", -4], ["12", -3.25]]
+    return json.dumps({"version": "1.0", "added_tokens": [], "normalizer": normalizer, "pre_tokenizer": metaspace, "post_processor": None,
+                       "decoder": decoder, "model": {"type": "Unigram", "unk_id": 0, "vocab": vocab, **model}}, ensure_ascii=False).encode()
+
+
+METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": True}
+T5 = {"type": "Sequence", "normalizers": [{"type": "Precompiled", "precompiled_charsmap": base64.b64encode(node_a(0, b"bc\0")).decode()},
+                                          {"type": "Strip", "strip_left": False, "strip_right": True}, {"type": "Nmt"},
+                                          {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]}
+TOKENIZERS = {
+    "unigram_t5": unigram(T5, METASPACE, byte_fallback=False) + b"\0a  b\xc3\xa9",
+    "unigram_bytes": unigram(None, {**METASPACE, "prepend_scheme": "always", "split": False}, byte_fallback=True) + b"\0a \xc3\xa9\xc3\xa9a",
+    "unigram_no_unknown": unigram(None, METASPACE, unk_id=None),
+    "unigram_legacy": unigram(None, {"type": "Metaspace", "replacement": "_", "add_prefix_space": True, "str_rep": "_"}),
+}
+
 if __name__ == "__main__":
     for name, content in {**dict(files_of_reports("safetensors")), **SAFETENSORS}.items():
         put("safetensors", name, content)
@@ -230,3 +275,7 @@ if __name__ == "__main__":
         put("json", name, content)
     for name, content in HTTP.items():
         put("http", name, content)
+    for name, content in CHARSMAPS.items():
+        put("charsmap", name, content)
+    for name, content in TOKENIZERS.items():
+        put("tokenizer", name, content)
