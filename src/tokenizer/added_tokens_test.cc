@@ -30,7 +30,7 @@ Json file_with(const std::vector<Json>& added_tokens) {
 }
 
 Pieces pieces(const std::vector<Json>& added_tokens, std::string_view text) {
-  return pieces_of(parse(file_with(added_tokens)).encode(text));
+  return pieces_of(parse(file_with(added_tokens)).encode(text, {.parse_special = true}));
 }
 
 TEST(AddedTokens, AreFoundLeftmostAndLongest) {
@@ -42,7 +42,8 @@ TEST(AddedTokens, AreFoundLeftmostAndLongest) {
 
 TEST(AddedTokens, HaveOffsetsAndWordsAndAreNotOfTheTemplate) {
   const std::string text = "é[CLS]a b";
-  const Encoding encoding = parse(file_with({added(1, "[CLS]", {.special = true})})).encode(text);
+  const Encoding encoding =
+      parse(file_with({added(1, "[CLS]", {.special = true})})).encode(text, {.parse_special = true});
   EXPECT_EQ(pieces_of(encoding), (Pieces{"[UNK]", "[CLS]", "a", "b"}));
   EXPECT_EQ(char_offsets(encoding, text), (Offsets{{0, 1}, {1, 6}, {6, 7}, {8, 9}}));
   EXPECT_EQ(encoding.tokens[1].id, 1);
@@ -135,6 +136,24 @@ TEST(AddedTokens, RefusesMalformedOnes) {
   object["added_tokens"] = Json::object();
   EXPECT_EQ(error_of<BadFile>([&] { parse(object); }),
             R"(tokenizer.json: "added_tokens" must be an array, not an object)");
+}
+
+TEST(AddedTokens, SpecialOnesInTheTextAreTextUnlessAskedFor) {
+  const Tokenizer tokenizer = parse(file_with({added(7, "<s>", {.special = true}), added(8, "<s>x"), added(9, "<u>")}));
+  const std::string text = "a<s>b<u><s>x";
+  EXPECT_EQ(pieces_of(tokenizer.encode(text, {.parse_special = true})), (Pieces{"a", "<s>", "b", "<u>", "<s>x"}));
+  EXPECT_EQ(pieces_of(tokenizer.encode(text)), (Pieces{"[UNK]", "<u>", "<s>x"}));
+}
+
+// The model has them in its vocabulary: a word that spells one is cut, so that it is not found.
+TEST(AddedTokens, NoModelMakesASpecialOneOfText) {
+  const Tokenizer tokenizer = parse(file_with(
+      {added(1, "[CLS]", {.special = true}), added(3, "a", {.special = true}), added(0, "[UNK]", {.special = true})}));
+  const auto ids = [&](const char* text) { return ids_of(tokenizer.encode(text)); };
+  EXPECT_EQ(ids("[CLS] b"), (std::vector<std::int32_t>{0, 0, 4}));  // "[" and "CLS]", both unknown
+  EXPECT_EQ(ids("[UNK]"), (std::vector<std::int32_t>{0, 0}));
+  EXPECT_EQ(ids("ba"), (std::vector<std::int32_t>{4, 5}));
+  EXPECT_EQ(ids_of(tokenizer.encode("[CLS] b", {.parse_special = true})), (std::vector<std::int32_t>{1, 4}));
 }
 
 }  // namespace

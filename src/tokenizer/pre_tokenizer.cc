@@ -89,7 +89,7 @@ bool joins_previous(const std::vector<Stretch>& stretches, std::size_t i, Behavi
     case Behavior::merged_with_next:
       return before && !here;
     case Behavior::contiguous:
-      return here && before;
+      return here == before;
     case Behavior::removed:
     case Behavior::isolated:
       return false;

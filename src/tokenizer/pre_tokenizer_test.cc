@@ -1,5 +1,6 @@
 #include "src/tokenizer/pre_tokenizer.h"
 
+#include "sightline/error.h"
 #include "src/tokenizer/testing.h"
 
 namespace sightline::tokenizer {
@@ -84,9 +85,9 @@ TEST(PreTokenizer, LeavesAddedTokensAlone) {
 
 TEST(PreTokenizer, RefusesWhatItCannotDo) {
   EXPECT_EQ(error_of<UnsupportedModel>([] {
-              make({{"type", "ByteLevel"}});
+              make({{"type", "Sideways"}});
             }),
-            R"(tokenizer.json: "pre_tokenizer.type" is "ByteLevel", which is not supported)");
+            R"(tokenizer.json: "pre_tokenizer.type" is "Sideways", which is not supported)");
   EXPECT_EQ(error_of<UnsupportedModel>([] {
               make({{"type", "Punctuation"}, {"behavior", "Joined"}});
             }),
@@ -99,6 +100,95 @@ TEST(PreTokenizer, RefusesWhatItCannotDo) {
               make({{"type", "Digits"}});
             }),
             R"(tokenizer.json: "pre_tokenizer.individual_digits" is missing)");
+}
+
+// What the Hugging Face library (tokenizers 0.23.3) makes of every behaviour.
+struct SplitCase {
+  const char* pattern;
+  const char* behavior;
+  bool invert;
+  const char* text;
+  Parts parts;
+};
+
+class SplitStage : public testing::TestWithParam<SplitCase> {};
+
+TEST_P(SplitStage, CutsAsTheReference) {
+  const Json json = {{"type", "Split"},
+                     {"pattern", Json::parse(GetParam().pattern)},
+                     {"behavior", GetParam().behavior},
+                     {"invert", GetParam().invert}};
+  EXPECT_EQ(parts_of(json, GetParam().text), GetParam().parts) << json.dump();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Behaviors, SplitStage,
+    testing::Values(
+        SplitCase{R"({"String": "--"})", "Removed", false, "a--b----c", {"a", "b", "c"}},
+        SplitCase{R"({"String": "--"})", "Removed", true, "a--b----c", {"--", "--", "--"}},
+        SplitCase{R"({"String": "--"})", "Isolated", false, "a--b----c", {"a", "--", "b", "--", "--", "c"}},
+        SplitCase{R"({"String": "--"})", "Isolated", true, "a--b----c", {"a", "--", "b", "--", "--", "c"}},
+        SplitCase{R"({"String": "--"})", "MergedWithPrevious", false, "a--b----c", {"a--", "b--", "--", "c"}},
+        SplitCase{R"({"String": "--"})", "MergedWithPrevious", true, "a--b----c", {"a", "--b", "--", "--c"}},
+        SplitCase{R"({"String": "--"})", "MergedWithNext", false, "a--b----c", {"a", "--b", "--", "--c"}},
+        SplitCase{R"({"String": "--"})", "MergedWithNext", true, "a--b----c", {"a--", "b--", "--", "c"}},
+        SplitCase{R"({"String": "--"})", "Contiguous", false, "a--b----c", {"a", "--", "b", "----", "c"}},
+        SplitCase{R"({"String": "--"})", "Contiguous", true, "a--b----c", {"a", "--", "b", "----", "c"}},
+        SplitCase{R"({"String": "."})", "Removed", false, ".a.b..", {"a", "b"}},
+        SplitCase{R"({"String": "."})", "Removed", true, ".a.b..", {".", ".", ".", "."}},
+        SplitCase{R"({"String": "."})", "Isolated", false, ".a.b..", {".", "a", ".", "b", ".", "."}},
+        SplitCase{R"({"String": "."})", "Isolated", true, ".a.b..", {".", "a", ".", "b", ".", "."}},
+        SplitCase{R"({"String": "."})", "MergedWithPrevious", false, ".a.b..", {".", "a.", "b.", "."}},
+        SplitCase{R"({"String": "."})", "MergedWithPrevious", true, ".a.b..", {".a", ".b", ".", "."}},
+        SplitCase{R"({"String": "."})", "MergedWithNext", false, ".a.b..", {".a", ".b", ".", "."}},
+        SplitCase{R"({"String": "."})", "MergedWithNext", true, ".a.b..", {".", "a.", "b.", "."}},
+        SplitCase{R"({"String": "."})", "Contiguous", false, ".a.b..", {".", "a", ".", "b", ".."}},
+        SplitCase{R"({"String": "."})", "Contiguous", true, ".a.b..", {".", "a", ".", "b", ".."}},
+        SplitCase{R"({"Regex": "\\d"})", "Removed", false, "12a3bb", {"a", "bb"}},
+        SplitCase{R"({"Regex": "\\d"})", "Removed", true, "12a3bb", {"1", "2", "3"}},
+        SplitCase{R"({"Regex": "\\d"})", "Isolated", false, "12a3bb", {"1", "2", "a", "3", "bb"}},
+        SplitCase{R"({"Regex": "\\d"})", "Isolated", true, "12a3bb", {"1", "2", "a", "3", "bb"}},
+        SplitCase{R"({"Regex": "\\d"})", "MergedWithPrevious", false, "12a3bb", {"1", "2", "a3", "bb"}},
+        SplitCase{R"({"Regex": "\\d"})", "MergedWithPrevious", true, "12a3bb", {"1", "2a", "3bb"}},
+        SplitCase{R"({"Regex": "\\d"})", "MergedWithNext", false, "12a3bb", {"1", "2a", "3bb"}},
+        SplitCase{R"({"Regex": "\\d"})", "MergedWithNext", true, "12a3bb", {"1", "2", "a3", "bb"}},
+        SplitCase{R"({"Regex": "\\d"})", "Contiguous", false, "12a3bb", {"12", "a", "3", "bb"}},
+        SplitCase{R"({"Regex": "\\d"})", "Contiguous", true, "12a3bb", {"12", "a", "3", "bb"}},
+        SplitCase{R"({"Regex": "x*"})", "Removed", false, "axxb", {"a", "b"}},
+        SplitCase{R"({"Regex": "x*"})", "Removed", true, "axxb", {"xx"}},
+        SplitCase{R"({"Regex": "x*"})", "Isolated", false, "axxb", {"a", "xx", "b"}},
+        SplitCase{R"({"Regex": "x*"})", "Isolated", true, "axxb", {"a", "xx", "b"}},
+        SplitCase{R"({"Regex": "x*"})", "MergedWithPrevious", false, "axxb", {"axx", "b"}},
+        SplitCase{R"({"Regex": "x*"})", "MergedWithPrevious", true, "axxb", {"a", "xxb"}},
+        SplitCase{R"({"Regex": "x*"})", "MergedWithNext", false, "axxb", {"a", "xxb"}},
+        SplitCase{R"({"Regex": "x*"})", "MergedWithNext", true, "axxb", {"axx", "b"}},
+        SplitCase{R"({"Regex": "x*"})", "Contiguous", false, "axxb", {"a", "xx", "b"}},
+        SplitCase{R"({"Regex": "x*"})", "Contiguous", true, "axxb", {"a", "xx", "b"}}));
+
+TEST(PreTokenizer, SplitRefusesWhatItLacks) {
+  const Json split = {{"type", "Split"}, {"pattern", {{"String", ""}}}, {"behavior", "Isolated"}};
+  EXPECT_THROW(make(split), UnsupportedModel);
+  Json other = split;
+  other["pattern"] = {{"Regex", "\\K"}};
+  EXPECT_NE(error_of<UnsupportedModel>([&] { make(other); }).find("\"pre_tokenizer.pattern.Regex\""),
+            std::string::npos);
+  other["pattern"] = {{"Regex", "a"}};
+  other["behavior"] = "Sideways";
+  EXPECT_THROW(make(other), UnsupportedModel);
+  other.erase("behavior");
+  EXPECT_THROW(make(other), BadFile);
+}
+
+TEST(PreTokenizer, ByteLevel) {
+  Json json = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  EXPECT_EQ(parts_of(json, "Hi there's  \u00e9\n 1x"),
+            (Parts{"Hi", "\u0120there", "'s", "\u0120", "\u0120\u00c3\u00a9", "\u010a", "\u01201", "x"}));
+  EXPECT_EQ(parts_of(json, ""), Parts{});
+  json["add_prefix_space"] = true;
+  EXPECT_EQ(parts_of(json, "Hi"), Parts{"\u0120Hi"});
+  EXPECT_EQ(parts_of(json, " Hi"), Parts{"\u0120Hi"});
+  json["use_regex"] = false;
+  EXPECT_EQ(parts_of(json, "Hi there"), Parts{"\u0120Hi\u0120there"});
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ void check(const Encoding& encoding, std::string_view text) {
 void use(const Tokenizer& tokenizer, std::string_view text) {
   const Encoding encoding = tokenizer.encode(text);
   check(encoding, text);
+  check(tokenizer.encode(text, {.parse_special = true}), text);
   check(tokenizer.encode(text, text, {.add_special = false, .max_length = 7}), text);
   std::vector<std::int32_t> ids;
   for (const Token& token : encoding.tokens) ids.push_back(token.id);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of fuzz_safetensors, fuzz_gguf, fuzz_json and fuzz_http into corpus/ beside this file.
+"""Writes the seeds of the fuzz programs for files, patterns and HTTP into corpus/ beside this file.
 
 Seeds are small files, good and hostile, each named by what it holds. Those of tensor files are made from headers written out below
 and from the files of tests/data/cases/reports.jsonl. Run again after a change here; the result is in the repository.
@@ -114,6 +114,49 @@ GGUF = {
     "part_of_a_block": gguf([], [("a", [48], 8, 0)], bytes(64)),
 }
 
+
+
+def gguf_array(kind, values):
+    items = b"".join(gguf_string(v) if kind == 8 else struct.pack("<" + GGUF_VALUES[kind], v) for v in values)
+    return struct.pack("<IQ", kind, len(values)) + items
+
+
+def gguf_tokenizer(model, tokens, more=()):
+    """Tokens are (piece, type, score)."""
+    pieces, types, scores = zip(*tokens)
+    keys = [("model", 8, gguf_string(model)), ("tokens", 9, gguf_array(8, pieces)), ("token_type", 9, gguf_array(5, types)),
+            ("scores", 9, gguf_array(6, scores)), *more]
+    return gguf([("tokenizer.ggml." + key, kind, value) for key, kind, value in keys])
+
+
+def number(value):
+    return 4, struct.pack("<I", value)
+
+
+MERGES = ("merges", 9, gguf_array(8, ["a b", "\u0120 a"]))
+BYTE_LEVEL = [(piece, 1, 0) for piece in ("a", "b", "ab", "\u0120", "\u0120a", "\u00c3", "\u00a9")] + [("<|im_end|>", 4, 0), ("<s>", 3, 0)]
+SCORED = [("<unk>", 2, 0), ("<s>", 3, 0), ("<0xC3>", 6, 0), ("<0xA9>", 6, 0), ("\u2581", 1, -3), ("a", 1, -2), ("\u2581a", 1, -1)]
+GGUF_TOKENIZERS = {
+    **{f"gpt2_{pre}": gguf_tokenizer("gpt2", BYTE_LEVEL, [MERGES, ("pre", 8, gguf_string(pre)), ("bos_token_id", *number(8)),
+                                                          ("add_bos_token", 7, b"\1")])
+       for pre in ("default", "llama-bpe", "qwen2", "gpt-4o", "tekken", "deepseek-llm", "deepseek-v3", "falcon", "nope")},
+    "llama": gguf_tokenizer("llama", SCORED, [("unknown_token_id", *number(0)), ("bos_token_id", *number(1))]),
+    "t5": gguf_tokenizer("t5", SCORED, [("unknown_token_id", *number(0)), ("eos_token_id", *number(1)),
+                                        ("precompiled_charsmap", 9, gguf_array(0, bytes(8)))]),
+    "bert": gguf_tokenizer("bert", [("[UNK]", 3, 0), ("[CLS]", 3, 0), ("\u2581a", 1, 0), ("b", 1, 0)],
+                           [("unknown_token_id", *number(0)), ("cls_token_id", *number(1)), ("seperator_token_id", *number(1))]),
+    "id_beyond": gguf_tokenizer("llama", SCORED, [("bos_token_id", *number(99))]),
+}
+
+REGEX = {
+    "gpt2": ("'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", "It's  n\u00e9 12!\n"),
+    "llama3": ("(?i:'s|'t|'re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+", "WE'RE \u017f 12345\r\n"),
+    "classes": ("[a-z&&[^b]]|[[:punct:]]|\\p{Han}|[^\\W\\d-]++", "abc-\u5b57_1"),
+    "runs_away": ("(a+)+$|(?:a|a)*(?=b)", "a" * 40 + "!"),
+    "lookbehind": ("(?<=a|bc)d|\\b.\\B|^x|y$|\\Az\\Z", "ad\nbcd\ny"),
+    "empty": ("x*|", "axxb"),
+}
+
 JSON = {
     "config": json.dumps({"architectures": ["BertModel"], "hidden_size": 384, "layer_norm_eps": 1e-12, "torch_dtype": "float32",
                           "rope_scaling": None, "use_cache": True, "id2label": {"0": "LABEL_0"}}).encode(),
@@ -224,6 +267,10 @@ if __name__ == "__main__":
         put("safetensors", name, content)
     for name, content in {**dict(files_of_reports("gguf")), **GGUF}.items():
         put("gguf", name, content)
+    for name, content in GGUF_TOKENIZERS.items():
+        put("gguf_tokenizer", name, content)
+    for name, (pattern, text) in REGEX.items():
+        put("regex", name, pattern.encode() + b"\0" + text.encode())
     for name, content in JSON.items():
         put("json", name, content)
     for name, content in HTTP.items():

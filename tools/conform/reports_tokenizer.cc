@@ -19,6 +19,7 @@ Tokenizer parse(const json& tokenizer_json) { return Tokenizer::parse(tokenizer_
 Encoding encode(const Tokenizer& tokenizer, const std::string& text, bool add_special) {
   EncodeOptions options;
   options.add_special = add_special;
+  options.parse_special = true;  // as the reference did
   return tokenizer.encode(text, options);
 }
 
