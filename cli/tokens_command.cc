@@ -197,7 +197,7 @@ class TokenTable {
       byte_width_ = std::max(5, 2 * digits(listing_.text->size()) + 1);
       char_width_ = std::max(10, 2 * digits(count_characters(*listing_.text).back()) + 1);
     }
-    piece_width_ = std::min(longest_piece, kMostPiece);
+    if (longest_piece > 0) piece_width_ = std::clamp(longest_piece, 5, kMostPiece);  // 5: its heading
     const int taken = number_width_ + id_width_ + byte_width_ + char_width_ + note_width_ + piece_width_ + 2 * 6;
     text_width_ = std::clamp(painter_.terminal().width - taken, kLeastText, std::min(longest_text, kMostText));
   }

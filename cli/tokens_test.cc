@@ -69,11 +69,11 @@ TEST(Tokens, ShowsATable) {
   EXPECT_EQ(outcome.output,
             "wordpiece_minilm: WordPiece, 30522 pieces\n"
             "4 tokens (2 special), 10 characters, 11 bytes\n"
-            "#    id  text      bytes  characters  piece\n"
-            "1   101  [CLS]                                special\n"
-            "2  1996  The       0–3    0–3         the\n"
-            "3  7335  Müller    4–11   4–10        muller\n"
-            "4   102  [SEP]                                special\n"
+            "#     id  text      bytes  characters  piece\n"
+            "1    101  [CLS]                                special\n"
+            "2   1996  The       0–3    0–3         the\n"
+            "3  12304  Müller    4–11   4–10        muller\n"
+            "4    102  [SEP]                                special\n"
             "decoded: the␣muller\n");
 }
 
@@ -90,8 +90,8 @@ TEST(Tokens, LabelsAreTextWithVisibleSpaces) {
     return labels;
   };
   std::string joined;
-  for (const std::string& label : labels("bpe_gpt2", "An án Murray,\n")) joined += label;
-  EXPECT_EQ(joined, "An␣án␣Murray,⏎");
+  for (const std::string& label : labels("bpe_gpt2", "An on Murray,\n")) joined += label;
+  EXPECT_EQ(joined, "An␣on␣Murray,⏎");
   joined.clear();
   for (const std::string& label : labels("spbpe_llama2", "a b")) joined += label;
   EXPECT_TRUE(joined.starts_with("a") && joined.ends_with("b") && !has(joined, "▁")) << joined;
@@ -160,10 +160,10 @@ TEST(Tokens, SpecialTokensOfTheTextAreTextUnlessAskedFor) {
 }
 
 TEST(Tokens, UnknownWordsAreMarked) {
-  const std::string output = tokens_of("wordpiece_cased", {"\u2603"}).output;
+  const std::string output = tokens_of("wordpiece_cased", {"\u0d85"}).output;
   EXPECT_TRUE(has(output, "[UNK]") && has(output, "unknown")) << output;
   EXPECT_TRUE(has(output, "3 tokens (2 special)")) << output;
-  EXPECT_TRUE(has(tokens_of("unigram_xlmr", {"\u2603"}).output, "unknown"));
+  EXPECT_TRUE(has(tokens_of("unigram_xlmr", {"\u0d85"}).output, "unknown"));
 }
 
 TEST(Tokens, ReadsFileAndInput) {

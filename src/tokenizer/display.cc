@@ -1,5 +1,6 @@
 #include "src/tokenizer/display.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "src/tokenizer/byte_level.h"
@@ -59,6 +60,12 @@ TokenText text_of(const Token& token, std::string_view source, const Spelling& s
   if (origin == token.piece) return {token.piece};  // an added token, or a piece that only looks like a spelling
   std::string bytes = bytes_of(token.piece, spelling);
   if (!is_utf8(bytes)) return {std::move(bytes), /*whole=*/false};
+  const auto has_space = [](std::string_view text) {
+    const std::u32string chars = to_chars(text);
+    return std::any_of(chars.begin(), chars.end(), is_whitespace);
+  };
+  // A space that was put before the text stands for its first character, but does not read as that.
+  if (bytes == " " && !has_space(origin)) return {std::move(bytes)};
   const bool continues = !spelling.continuing.empty() && bytes.size() < token.piece.size();
   return {origin.empty() ? std::move(bytes) : std::string(origin), true, continues};
 }

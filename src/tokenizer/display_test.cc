@@ -45,6 +45,8 @@ TEST(Display, ATokenReadsAsTheTextThatItCameFrom) {
   EXPECT_TRUE(cased.continues);
   EXPECT_EQ(text_of(token("▁a", 0, 1), "A b", kLlama).text, "A");
   EXPECT_EQ(text_of(token("Ġ", 1, 1), "a b", kGpt2).text, " ");  // its range was trimmed away
+  EXPECT_EQ(text_of(token("▁", 0, 2), "éa", kLlama).text, " ");  // put before the text
+  EXPECT_EQ(text_of(token("▁", 1, 2), "a\nb", kLlama).text, "\n");
   EXPECT_FALSE(text_of(token("##", 0, 2), "##", kBert).continues);
 }
 

@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 9> kEndTokens = {"<|eot_id|>",    "<|im_e
                                                         "<end_of_turn>", "<|endoftext|>", "<|eom_id|>",
                                                         "<EOT>",         "<|return|>",    "</s>"};
 
-/// Pieces, their types and scores, and which of them the file names.
+/// Pieces, their types and scores, which are as many (the file is checked), and which of them the file names.
 class GgufVocabulary {
  public:
   explicit GgufVocabulary(const GgufMetadata& metadata) : metadata_(metadata) {
@@ -41,7 +41,6 @@ class GgufVocabulary {
     pieces_ = *pieces;
     for (std::size_t id = 0; id < pieces_.size(); ++id) check_utf8(id);
     if (const auto types = metadata.find_ints(key_of("token_type"))) {
-      check_count("token_type", types->size());
       for (const std::int64_t type : *types) types_.push_back(static_cast<TokenType>(type));
     }
     types_.resize(pieces_.size(), TokenType::normal);
@@ -53,7 +52,6 @@ class GgufVocabulary {
   std::vector<float> scores() const {
     auto scores = metadata_.find_floats(key_of("scores"));
     if (!scores) throw BadFile(metadata_.where(key_of("scores")) + " is missing");
-    check_count("scores", scores->size());
     if (std::ranges::any_of(*scores, [](float score) { return !std::isfinite(score); })) {
       throw BadFile(metadata_.where(key_of("scores")) + " holds a score that is not finite");
     }
@@ -105,12 +103,6 @@ class GgufVocabulary {
       at += length;
     }
   }
-  void check_count(std::string_view key, std::size_t count) const {
-    if (count == pieces_.size()) return;
-    throw BadFile(metadata_.where(key_of(key)) + " has " + std::to_string(count) + " elements for " +
-                  std::to_string(pieces_.size()) + " tokens");
-  }
-
   const GgufMetadata& metadata_;
   std::vector<std::string_view> pieces_;
   std::vector<TokenType> types_;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "src/tokenizer/normalizer.h"
 #include "src/tokenizer/testing.h"
@@ -54,16 +55,53 @@ TEST(Report, R7_01_WithTheVocabularyOfBert) {
   }
 }
 
-// The case is about added tokens; its model, BPE without merges, is WordPiece over single characters.
+TEST(Report, R7_07_MergesByRank) {
+  const Json report = read_report("R7-07");
+  const Json& tokenizers = report["case"]["tokenizers"];
+  ASSERT_EQ(tokenizers.size(), 2u);
+  for (std::size_t i = 0; i < tokenizers.size(); ++i) {
+    expect_encodings(parse(tokenizers[i]["tokenizer_json"]), report["expected"]["encodings"][i], true);
+  }
+}
+
+// The vocabulary that the cases tell in words: the glyphs of all bytes by code point, without merges.
+Json glyph_file() {
+  std::set<char32_t> glyphs;  // printable bytes are their own; U+0100 to U+0143 stand for the others
+  for (char32_t c = 0x21; c < 0x144; ++c) {
+    const bool is_glyph = c <= 0x7E || (c >= 0xA1 && c != 0xAD);
+    if (is_glyph) glyphs.insert(c);
+  }
+  Json file = wordpiece_file({});
+  Json vocab = Json::object();
+  for (const char32_t glyph : glyphs) {
+    std::string piece;
+    append_utf8(glyph, piece);
+    vocab[piece] = vocab.size();
+  }
+  file["model"] = {{"type", "BPE"}, {"vocab", vocab}, {"merges", Json::array()}};
+  file["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}};
+  file["decoder"] = file["pre_tokenizer"];
+  return file;
+}
+
+TEST(Report, R7_08_BytesAreNoCharacters) {
+  const Json report = read_report("R7-08");
+  const Tokenizer tokenizer = parse(glyph_file());
+  ASSERT_EQ(tokenizer.vocabulary_size(), 256u);
+  const Json& encodings = report["expected"]["encodings"];
+  ASSERT_EQ(encodings.size(), 6u);
+  for (const Json& expected : encodings) {
+    const std::string text = expected["text"];
+    const Encoding encoding = tokenizer.encode(text);
+    EXPECT_EQ(expected["tokens"], Json(pieces_of(encoding)));
+    EXPECT_EQ(expected["ids"], Json(ids_of(encoding)));
+    EXPECT_EQ(tokenizer.decode(ids_of(encoding), false), text);
+  }
+}
+
 TEST(Report, R7_14_AddedTokensBesideText) {
   const Json report = read_report("R7-14");
-  Json file = report["case"]["tokenizer_json"];
-  file["model"] = {{"type", "WordPiece"},
-                   {"unk_token", "a"},
-                   {"continuing_subword_prefix", ""},
-                   {"max_input_chars_per_word", 100},
-                   {"vocab", file["model"]["vocab"]}};
-  expect_encodings(parse(file), report["expected"]["encodings"], true);
+  expect_encodings(parse(report["case"]["tokenizer_json"]), report["expected"]["encodings"], true);
 }
 
 TEST(Report, R7_16_TextWithoutWords) {
@@ -76,6 +114,12 @@ TEST(Report, R7_16_TextWithoutWords) {
     EXPECT_EQ(report["expected"]["wordpiece_with_special"][i], Json(pieces_of(tokenizer.encode(text))));
     EXPECT_EQ(report["expected"]["wordpiece_without"][i],
               Json(pieces_of(tokenizer.encode(text, {.add_special = false}))));
+  }
+  Json byte_level = glyph_file();
+  byte_level["pre_tokenizer"]["add_prefix_space"] = true;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string text = texts[i];
+    EXPECT_EQ(report["expected"]["byte_level"][i], Json(pieces_of(parse(byte_level).encode(text))));
   }
 }
 
@@ -100,6 +144,15 @@ TEST(Report, R7_18_NormalForms) {
     NormalizedString text(texts[i].get<std::string>());
     normalizer(text);
     EXPECT_EQ(report["expected"]["nfc_strings"][i], to_utf8(text.chars()));
+  }
+  Json file = report["case"]["tokenizer_json"];
+  const Tokenizer with = parse(file);
+  file["normalizer"] = nullptr;
+  const Tokenizer without = parse(file);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string text = texts[i];
+    EXPECT_EQ(report["expected"]["tokens"][i], Json(pieces_of(with.encode(text))));
+    EXPECT_EQ(report["expected"]["tokens_without_normalizer"][i], Json(pieces_of(without.encode(text))));
   }
 }
 
