@@ -205,15 +205,17 @@ def measure_first(chosen, model):
     return {"case": model.name, "dtype": "f32", "file": file_bytes(model), **least, **most}
 
 
-def shown(work, rows):
+def shown(work, rows, json_file):
+    """Prints rows and writes them as they come: a run of all takes its time."""
     result = {"work": work, "rows": []}
     print("\n" + tables.header(work), flush=True)
     for row in rows:
         result["rows"].append(json.loads(json.dumps(row)))  # as tables.py reads it
         print(tables.line(work, result["rows"][-1]), flush=True)
+        if json_file:
+            json_file.write_text(json.dumps(result, indent=1) + "\n")
     reasons = {f"{name}: {reason}" for row in result["rows"] for name, reason in row.get("left_out", {}).items()}
     print("".join(f"\nleft out: {reason}" for reason in sorted(reasons)))
-    return result
 
 
 def arguments():
@@ -237,13 +239,11 @@ def arguments():
 def main():
     chosen = arguments()
     if chosen.first:
-        result = shown("first-logits", (measure_first(chosen, model) for model in chosen.first))
+        shown("first-logits", (measure_first(chosen, model) for model in chosen.first), chosen.json)
     else:
         layouts = [name for name in chosen.layouts.split(",") if model_path(chosen.directory, name).exists()]
         lengths = [int(length) for length in chosen.lengths.split(",")]
-        result = shown("models", (row for layout in layouts for row in measure(chosen, layout, lengths)))
-    if chosen.json:
-        chosen.json.write_text(json.dumps(result, indent=1) + "\n")
+        shown("models", (row for layout in layouts for row in measure(chosen, layout, lengths)), chosen.json)
 
 
 if __name__ == "__main__":

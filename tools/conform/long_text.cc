@@ -138,8 +138,9 @@ void run_long_text(Context& context, const fs::path& index, const std::string& p
   const json content = format::read_json(index);
   LongText text(index, content);
   context.recorder.run(prefix + "/logits", [&] { text.check_logits(); });
-  for (const auto& [layer, heads] : content.at("heads").items()) {
-    context.recorder.run(prefix + "/layer" + layer, [&] { text.check_layer(std::stoul(layer), heads); });
+  for (const auto& entry : content.at("heads").items()) {
+    context.recorder.run(prefix + "/layer" + entry.key(),
+                         [&] { text.check_layer(std::stoul(entry.key()), entry.value()); });
   }
 }
 
