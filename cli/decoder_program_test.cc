@@ -89,7 +89,8 @@ TEST(DecoderLook, SaysWhatSinksTakeAndHowFarWindowsReach) {
   EXPECT_TRUE(contains(output, "% on the head's sink")) << output;
   EXPECT_TRUE(contains(output, "The head's sink takes"));
   EXPECT_TRUE(contains(output, "A row sees its own token and the 7 before it"));
-  const std::string steps = decoder.run({"explain", engine::testing::kTired, "--token", "tired", "--layer", "1"}).output;
+  const std::string steps =
+      decoder.run({"explain", engine::testing::kTired, "--token", "tired", "--layer", "1"}).output;
   EXPECT_TRUE(contains(steps, "(sink)")) << steps;
   EXPECT_TRUE(contains(steps, "are not seen by this row"));
 }
@@ -126,10 +127,10 @@ TEST(DecoderLook, ReportsLeaveAGridOutThatWouldBeHuge) {
   std::ofstream(decoder.file("text.txt")) << repeated("cat ", 4000);
   const auto report = json::parse(decoder.run({"look", "-f", decoder.file("text.txt"), "--json"}).output);
   EXPECT_TRUE(contains(report.at("notes").dump(), "the grid is left out"));
-  const auto part = json::parse(
-      decoder.run({"look", "-f", decoder.file("text.txt"), "--json", "--rows", "100:109", "--keys", "50:", "--layer", "1",
-                   "--head", "1"})
-          .output);
+  const auto part = json::parse(decoder
+                                    .run({"look", "-f", decoder.file("text.txt"), "--json", "--rows", "100:109",
+                                          "--keys", "50:", "--layer", "1", "--head", "1"})
+                                    .output);
   const auto& grid = part.at("maps").at(0).at("grid");
   EXPECT_EQ(grid.at("row_items").front(), 99);
   EXPECT_EQ(grid.at("weights").size(), 10u);
@@ -152,14 +153,15 @@ TEST(DecoderInfo, SaysWhatTheModelIs) {
   const Decoder oss("gpt_oss"), gemma("gemma2");
   start.arguments = {"info", oss.path()};
   const std::string experts = run_program(start).output;
-  for (const char* part : {"4 a layer, 16 numbers each, 2 for keys and values", "causal", "the last 8 tokens in layers 1",
-                           "a sink a head", "yarn, factor 4, from 32 tokens", "4 experts of which 2 are used", "RMSNorm",
-                           "128 tokens"}) {
+  for (const char* part :
+       {"4 a layer, 16 numbers each, 2 for keys and values", "causal", "the last 8 tokens in layer 1", "a sink a head",
+        "yarn, factor 4, from 32 tokens", "4 experts of which 2 are used", "RMSNorm", "128 tokens"}) {
     EXPECT_TRUE(contains(experts, part)) << part << "\n" << experts;
   }
   start.arguments = {"info", gemma.path()};
   const std::string capped = run_program(start).output;
-  for (const char* part : {"scores capped at 5", "before and after each block", "gated GELU (tanh)", "logits capped at"}) {
+  for (const char* part :
+       {"scores capped at 5", "before and after each block", "gated GELU (tanh)", "logits capped at"}) {
     EXPECT_TRUE(contains(capped, part)) << part << "\n" << capped;
   }
 }
@@ -190,8 +192,7 @@ TEST(Lines, GiveAReportEach) {
   again.erase("line");
   for (auto& map : alone.at("maps")) map.erase("grid");
   EXPECT_EQ(again, alone);
-  const Outcome input =
-      decoder.run({"look", "--lines", "-", "--jsonl", "--layer", "2"}, "the cat\nthe mat sat");
+  const Outcome input = decoder.run({"look", "--lines", "-", "--jsonl", "--layer", "2"}, "the cat\nthe mat sat");
   ASSERT_EQ(lines_of(input.output).size(), 2u);
   EXPECT_EQ(json::parse(lines_of(input.output)[1]).at("maps").size(), 4u);
 }
@@ -233,21 +234,22 @@ TEST(Lines, RefuseWhatGoesWithOneText) {
 
 // The reader of docs/report.md, as it stands there.
 TEST(Save, IsReadByTheProgramInTheDocs) {
-  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) GTEST_SKIP() << "python3-numpy is not installed";
+  if (std::system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0) GTEST_SKIP() << "python3-numpy is not installed";
   const Decoder decoder("mistral", true);
   const std::string docs = testing::file_content(engine::testing::source_path("docs/report.md").string());
   const std::size_t begin = docs.find("```python\n") + 10;
   std::ofstream(decoder.file("read.py")) << docs.substr(begin, docs.find("```", begin) - begin)
                                          << "print(abs(tensors['self.attn'].sum(axis=2) - 1).max() < 1e-5)\n";
   const std::string saved = decoder.file("report.safetensors");
-  const Outcome outcome = decoder.run(
-      {"look", "the cat sat", "-o", saved, "--save", "q,k,v,attn,hidden", "--layer", "2"});
+  const Outcome outcome =
+      decoder.run({"look", "the cat sat", "-o", saved, "--save", "q,k,v,attn,hidden", "--layer", "2"});
   ASSERT_EQ(outcome.status, 0) << outcome.error;
-  const std::string command = "python3 '" + decoder.file("read.py") + "' '" + saved + "' > '" + decoder.file("out") + "'";
+  const std::string command =
+      "/usr/bin/python3 '" + decoder.file("read.py") + "' '" + saved + "' > '" + decoder.file("out") + "'";
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::string said = testing::file_content(decoder.file("out"));
-  for (const char* part : {"'self.q': (1, 4, 4, ", "'self.k': (1, 2, 4, ", "'self.attn': (4, 4, 4)", "'hidden': (4, 4, ",
-                           "'self.row.entropy': (12, 4)", "True"}) {
+  for (const char* part : {"'self.q': (1, 4, 4, ", "'self.k': (1, 2, 4, ", "'self.attn': (4, 4, 4)",
+                           "'hidden': (4, 4, ", "'self.row.entropy': (12, 4)", "True"}) {
     EXPECT_TRUE(contains(said, part)) << part << "\n" << said;
   }
 }

@@ -46,11 +46,13 @@ class HeadSummary {
       add_titles("layer", first == 0 ? "even: low mean high" : "", beside);
       for (int layer = 1; layer <= look_.layers(); ++layer) add_layer(layer, beside, first == 0);
     }
-    painter_.note(fmt::format(
-        "a row a layer: how even its heads look (entropy, % of even: least, mean, most), then the head that is or has most "
-        "of each, and how much in %, distances in tokens; means over the rows of text tokens; {} is {}; --layer L shows a "
-        "layer's heads, --heads all",
-        arrow(), engine::map_name(marked_)));
+    painter_.note(
+        fmt::format("a row a layer: how even its heads look (entropy, % of even: least, mean, most), then the head "
+                    "that is or has most "
+                    "of each, and how much in %, distances in tokens; means over the rows of text tokens; {} is {}; "
+                    "--layer L shows a "
+                    "layer's heads, --heads all",
+                    arrow(), engine::map_name(marked_)));
   }
 
   void add_heads() {
@@ -60,10 +62,11 @@ class HeadSummary {
       add_titles("head", first == 0 ? "even" : "", beside);
       for (const engine::MapId& id : heads_of(look_, marked_.layer)) add_head(id, beside, first == 0);
     }
-    painter_.note(fmt::format(
-        "a row a head of layer {}: entropy in % of even, shares in %, distance in tokens; means over the rows of text tokens; "
-        "{} is {}",
-        marked_.layer, arrow(), engine::map_name(marked_)));
+    painter_.note(
+        fmt::format("a row a head of layer {}: entropy in % of even, shares in %, distance in tokens; means over the "
+                    "rows of text tokens; "
+                    "{} is {}",
+                    marked_.layer, arrow(), engine::map_name(marked_)));
   }
 
  private:
@@ -109,7 +112,8 @@ class HeadSummary {
   }
 
   engine::MapId most(int layer, const HeadRole& role) const {
-    return *std::ranges::max_element(heads_of(look_, layer), {}, [&](const engine::MapId& id) {
+    const std::vector<engine::MapId> heads = heads_of(look_, layer);
+    return *std::ranges::max_element(heads, {}, [&](const engine::MapId& id) {
       const double number = role.number(look_.summary(id));
       return std::isnan(number) ? -1.0 : number;
     });
@@ -119,7 +123,8 @@ class HeadSummary {
     const MapSummary& summary = look_.summary(id);
     add_label(fmt::format("{:>4}", fmt::format("H{}", id.head)), id == marked_);
     if (even) {
-      painter_.tinted(summary.entropy_normalised, fmt::format("{:>4} ", short_number(100 * summary.entropy_normalised)));
+      painter_.tinted(summary.entropy_normalised,
+                      fmt::format("{:>4} ", short_number(100 * summary.entropy_normalised)));
     }
     painter_.spaces(even ? kEven - 5 : kEven);
     for (const HeadRole& role : beside) {

@@ -92,7 +92,8 @@ TEST(Decoder, KeepsTextsToTheLimitThatWasAskedFor) {
   std::filesystem::remove_all(directory);
   testing::write_decoder(directory, "llama", true);
   EXPECT_THROW(Session::open(directory, {.max_tokens = 10}).look(testing::kTired), BadArgument);
-  EXPECT_EQ(Session::open(directory, {.max_tokens = 10}).look(testing::kTired, {.truncate = true}).tokens().size(), 10u);
+  EXPECT_EQ(Session::open(directory, {.max_tokens = 10}).look(testing::kTired, {.truncate = true}).tokens().size(),
+            10u);
   EXPECT_THROW(Session::open(directory, {.max_tokens = 1000}), BadArgument);
   EXPECT_THROW(Session::open(directory, {.pretokenizer = "gpt-2"}), BadArgument);
   std::filesystem::remove_all(directory);

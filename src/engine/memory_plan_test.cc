@@ -80,7 +80,8 @@ std::string refusal(const MemoryPlan& plan, std::int64_t available) {
 TEST(MemoryPlan, IsRefusedWithAllNumbers) {
   const MemoryPlan plan{4'100'000'000, 900'000'000, 200'000'000};
   EXPECT_EQ(refusal(plan, 3'000'000'000),
-            "this needs 5.2 GB: weights 4.1 GB mapped, what is kept 900 MB, the pass 200 MB; 3.0 GB are available: take less");
+            "this needs 5.2 GB: weights 4.1 GB mapped, what is kept 900 MB, the pass 200 MB; 3.0 GB are available: "
+            "take less");
   EXPECT_EQ(refusal(plan, 5'200'000'000), "");
   EXPECT_NO_THROW(require_memory(plan, std::nullopt, ""));
 }

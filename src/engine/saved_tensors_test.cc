@@ -69,7 +69,8 @@ TEST_F(Saved, TensorsGiveTheWeightsBack) {
     sum += row[static_cast<std::size_t>(j)] = std::exp(dot / std::sqrt(static_cast<double>(d)));
   }
   for (std::int64_t j = 0; j < n; ++j) {
-    EXPECT_NEAR(weights[static_cast<std::size_t>((2 * n + n - 1) * n + j)], row[static_cast<std::size_t>(j)] / sum, 1e-5);
+    EXPECT_NEAR(weights[static_cast<std::size_t>((2 * n + n - 1) * n + j)], row[static_cast<std::size_t>(j)] / sum,
+                1e-5);
   }
 }
 

@@ -54,8 +54,8 @@ inline void write_long_model(const std::filesystem::path& directory, std::int64_
   file.finish();
 }
 
-/// Writes one of the random decoders of tests/data, which have no tokenizer, into a new directory, with one whose tokens
-/// are words and letters. `bos`: it puts a special token before a text. `positions`: the longest text, 0 for the
+/// Writes one of the random decoders of tests/data, which have no tokenizer, into a new directory, with one whose
+/// tokens are words and letters. `bos`: it puts a special token before a text. `positions`: the longest text, 0 for the
 /// model's own; models with ropes alone take more.
 inline void write_decoder(const std::filesystem::path& directory, const std::string& model, bool bos,
                           std::int64_t positions = 0) {
@@ -76,10 +76,19 @@ inline void write_decoder(const std::filesystem::path& directory, const std::str
       {"truncation", nullptr},
       {"padding", nullptr},
       {"added_tokens",
-       {{{"id", 1}, {"content", "[BOS]"}, {"single_word", false}, {"lstrip", false}, {"rstrip", false},
-         {"normalized", false}, {"special", true}}}},
-      {"normalizer", {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", true},
-                      {"strip_accents", nullptr}, {"lowercase", true}}},
+       {{{"id", 1},
+         {"content", "[BOS]"},
+         {"single_word", false},
+         {"lstrip", false},
+         {"rstrip", false},
+         {"normalized", false},
+         {"special", true}}}},
+      {"normalizer",
+       {{"type", "BertNormalizer"},
+        {"clean_text", true},
+        {"handle_chinese_chars", true},
+        {"strip_accents", nullptr},
+        {"lowercase", true}}},
       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
       {"post_processor",
        {{"type", "TemplateProcessing"},
@@ -87,8 +96,12 @@ inline void write_decoder(const std::filesystem::path& directory, const std::str
         {"pair", single},
         {"special_tokens", {{"[BOS]", {{"id", "[BOS]"}, {"ids", {1}}, {"tokens", {"[BOS]"}}}}}}}},
       {"decoder", nullptr},
-      {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"continuing_subword_prefix", "##"},
-                 {"max_input_chars_per_word", 100}, {"vocab", vocabulary}}}};
+      {"model",
+       {{"type", "WordPiece"},
+        {"unk_token", "[UNK]"},
+        {"continuing_subword_prefix", "##"},
+        {"max_input_chars_per_word", 100},
+        {"vocab", vocabulary}}}};
   std::ofstream(directory / "tokenizer.json") << tokenizer;
   if (positions == 0) return;
   auto config = nlohmann::json::parse(format::read_file(directory / "config.json", 1 << 20));
