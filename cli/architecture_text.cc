@@ -61,7 +61,9 @@ std::string layer_ranges(std::int64_t layers, const std::function<bool(std::int6
 std::string layers_with(const TransformerConfig& config, const std::function<bool(const model::LayerPattern&)>& holds) {
   const std::string ranges =
       layer_ranges(config.layers, [&](std::int64_t l) { return holds(config.pattern[static_cast<std::size_t>(l)]); });
-  return ranges == fmt::format("1-{}", config.layers) || config.layers == 1 ? "every layer" : "layers " + ranges;
+  return ranges == fmt::format("1-{}", config.layers) || config.layers == 1
+             ? "every layer"
+             : (ranges.find_first_of("-,") == std::string::npos ? "layer " : "layers ") + ranges;
 }
 
 std::string rope_text(const model::Rope& rope) {

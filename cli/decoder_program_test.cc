@@ -154,7 +154,7 @@ TEST(DecoderInfo, SaysWhatTheModelIs) {
   start.arguments = {"info", oss.path()};
   const std::string experts = run_program(start).output;
   for (const char* part :
-       {"4 a layer, 16 numbers each, 2 for keys and values", "causal", "the last 8 tokens in layers 1", "a sink a head",
+       {"4 a layer, 16 numbers each, 2 for keys and values", "causal", "the last 8 tokens in layer 1", "a sink a head",
         "yarn, factor 4, from 32 tokens", "4 experts of which 2 are used", "RMSNorm", "128 tokens"}) {
     EXPECT_TRUE(contains(experts, part)) << part << "\n" << experts;
   }
@@ -234,7 +234,8 @@ TEST(Lines, RefuseWhatGoesWithOneText) {
 
 // The reader of docs/report.md, as it stands there.
 TEST(Save, IsReadByTheProgramInTheDocs) {
-  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) GTEST_SKIP() << "python3-numpy is not installed";
+  if (std::system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0)
+    GTEST_SKIP() << "python3-numpy is not installed";
   const Decoder decoder("mistral", true);
   const std::string docs = testing::file_content(engine::testing::source_path("docs/report.md").string());
   const std::size_t begin = docs.find("```python\n") + 10;
@@ -245,7 +246,7 @@ TEST(Save, IsReadByTheProgramInTheDocs) {
       decoder.run({"look", "the cat sat", "-o", saved, "--save", "q,k,v,attn,hidden", "--layer", "2"});
   ASSERT_EQ(outcome.status, 0) << outcome.error;
   const std::string command =
-      "python3 '" + decoder.file("read.py") + "' '" + saved + "' > '" + decoder.file("out") + "'";
+      "/usr/bin/python3 '" + decoder.file("read.py") + "' '" + saved + "' > '" + decoder.file("out") + "'";
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::string said = testing::file_content(decoder.file("out"));
   for (const char* part : {"'self.q': (1, 4, 4, ", "'self.k': (1, 2, 4, ", "'self.attn': (4, 4, 4)",

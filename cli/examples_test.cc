@@ -1,6 +1,7 @@
 // What the help texts and the README show is what happens.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -130,7 +131,12 @@ TEST(Readme, ShowsWhatComesOut) {
   for (const Shown& example : shown) {
     ASSERT_TRUE(example.command.starts_with("./sightline ")) << example.command;
     std::vector<std::string> arguments = arguments_of(example.command);
-    arguments.insert(arguments.end(), {"-m", model});
+    const auto named = std::find(arguments.begin(), arguments.end(), "-m");
+    if (named == arguments.end()) {
+      arguments.insert(arguments.end(), {"-m", model});
+    } else {
+      *std::next(named) = engine::testing::source_path(*std::next(named)).string();
+    }
     EXPECT_EQ(run_program(in_english(arguments)).output, example.output) << example.command;
   }
 }

@@ -202,7 +202,7 @@ class ExplainView {
 
 void run_explain(const Options& options) {
   if (options.top.value_or(1) < 1) throw BadArgument(fmt::format("top is {}: it can be 1 or more", *options.top));
-  const engine::Look look = look_at_text(options);
+  const engine::Look look = look_at_text(options, std::nullopt, true);
   const engine::MapId map = chosen_map(look, options);
   const engine::Explanation steps =
       engine::explain(look, engine::find_token(look, options.token), map, !options.no_scale);

@@ -112,7 +112,8 @@ class HeadSummary {
   }
 
   engine::MapId most(int layer, const HeadRole& role) const {
-    return *std::ranges::max_element(heads_of(look_, layer), {}, [&](const engine::MapId& id) {
+    const std::vector<engine::MapId> heads = heads_of(look_, layer);
+    return *std::ranges::max_element(heads, {}, [&](const engine::MapId& id) {
       const double number = role.number(look_.summary(id));
       return std::isnan(number) ? -1.0 : number;
     });

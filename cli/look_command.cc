@@ -78,7 +78,8 @@ engine::ReportOptions report_options(const engine::Look& look, const engine::Map
 void run_look(const Options& options) {
   if (options.jsonl) return report_lines(options);
   if (!options.lines.empty()) return save_page_of_lines(options);
-  const engine::Look look = look_at_text(options, options.top);
+  const bool reports = options.json || !options.output.empty();
+  const engine::Look look = look_at_text(options, options.top, !reports && options.html.empty());
   const engine::MapId map = chosen_map(look, options);
   const engine::ReportOptions report = report_options(look, map, options);
   const std::string output =

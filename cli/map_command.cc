@@ -105,7 +105,7 @@ void run_map(const Options& options) {
   const FileKind kind = kind_of(options.output);
   if (options.all && (options.layer || options.head))
     throw UsageError("--all draws every head: leave --layer and --head out");
-  const engine::Look look = look_at_text(options);
+  const engine::Look look = look_at_text(options, std::nullopt, true);
   const engine::MapId id = chosen_map(look, options);
   {
     const WritingScope writing;

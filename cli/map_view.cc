@@ -117,7 +117,7 @@ class MapView {
 
   void add_detail() {
     const ShownItems rows = some_items(*part_.rows.items, detail_rows());
-    const char* which = look_.rule(map_).causal ? "the last rows" : "the sharpest rows";
+    const char* which = look_.rule(map_).causal ? "The last rows" : "The sharpest rows";
     painter_.newline();
     painter_.paragraph({{Ink::accent, which},
                         {Ink::plain, fmt::format(", and the keys with most of their weight (--rows, --keys choose)")}});

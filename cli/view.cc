@@ -102,9 +102,11 @@ engine::LookOptions look_options(const Options& options, std::optional<int> top)
   return chosen;
 }
 
-engine::Look look_at_text(const Options& options, std::optional<int> top) {
+engine::Look look_at_text(const Options& options, std::optional<int> top, bool one_layer) {
   const std::string text = read_text(options);
-  engine::Look look = open_session(options).look(text, look_options(options, top));
+  engine::LookOptions how = look_options(options, top);
+  if (one_layer && options.layer) how.keep_layers = {*options.layer};
+  engine::Look look = open_session(options).look(text, how);
   note_what_is_missing(look);
   return look;
 }

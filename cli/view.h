@@ -24,7 +24,8 @@ model::OpenOptions open_options(const Options& options);
 engine::Session open_session(const Options& options);
 engine::LookOptions look_options(const Options& options, std::optional<int> top);
 /// The text of the options through that model, `top` keys kept a row; notes on standard error what was cut or dropped.
-engine::Look look_at_text(const Options& options, std::optional<int> top = std::nullopt);
+/// `one_layer`: of other layers than that of --layer nothing but summaries will be asked, so nothing more is kept.
+engine::Look look_at_text(const Options& options, std::optional<int> top = std::nullopt, bool one_layer = false);
 
 /// The maps that --layer and --head leave, one at least. Throws BadArgument.
 std::vector<engine::MapId> chosen_maps(const engine::Look& look, const Options& options);

@@ -134,7 +134,8 @@ async function meansOfKeys(sums, cols, keys, step, signal) {
 const peakOf = (weights, scale) => ({ scale, entropy: entropy(weights), max_weight: weights.reduce((a, b) => Math.max(a, b), 0) });
 
 function explainedKey(numbers, index, j, { dot, score, weight }) {
-  const seen = { token: j, dot, score: Number.isFinite(score) ? score : null, weight, key: Array.from(numbers.key(index, j)) };
+  const scaled = dot * numbers.facts.score.scale;
+  const seen = { token: j, dot, scaled, score: Number.isFinite(score) ? score : null, weight, key: Array.from(numbers.key(index, j)) };
   if (numbers.valueWidth === 0) return { ...seen, value: null, value_norm: null, contribution: null, contribution_norm: null };
   const value = Array.from(numbers.value(index, j));
   const contribution = value.map(x => x * weight);

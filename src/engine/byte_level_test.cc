@@ -27,7 +27,7 @@ std::vector<std::string> pieces(const std::string& text) { return labels(tiny().
 using Labels = std::vector<std::string>;
 
 TEST(ByteLevel, PiecesReadAsTheirText) {
-  EXPECT_EQ(pieces("the cat"), (Labels{"the", " cat"}));
+  EXPECT_EQ(pieces("the cat"), (Labels{"the", "cat"}));
   EXPECT_EQ(words("the cat"), (Labels{"the", "cat"}));
   EXPECT_EQ(words("the cats"), (Labels{"the", "cats"}));
 }

@@ -70,7 +70,7 @@ std::int64_t only_token(const Look& look, const AxisItem& word) {
   const std::string label = shortened(word.label);
   std::string parts;
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::string& piece = look.tokens()[static_cast<std::size_t>(word.token_begin + i)].piece;
+    const std::string& piece = look.tokens()[static_cast<std::size_t>(word.token_begin + i)].label;
     parts += fmt::format("{}\"{}/{}\" ({})", i ? ", " : "", label, i + 1, shortened(piece));
   }
   throw BadArgument(fmt::format("\"{}\" is {} pieces and the steps are taken for one: say {}", label, count, parts));

@@ -1,11 +1,12 @@
 #include "src/engine/memory_plan.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
+#include <string>
 
 #include "sightline/error.h"
 
@@ -24,17 +25,40 @@ Bytes leading_number(std::string_view text) {
   return error == std::errc() ? Bytes(number) : std::nullopt;
 }
 
+// A small file of the kernel's, whole; nothing where it cannot be read. Not by a stream: those keep an exception to
+// themselves where memory runs out.
+std::optional<std::string> content_of(const Path& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  char content[1 << 14];
+  std::size_t size = 0;
+  for (ssize_t got = 0; size < sizeof content && (got = read(file, content + size, sizeof content - size)) > 0;) {
+    size += static_cast<std::size_t>(got);
+  }
+  close(file);
+  return std::string(content, size);
+}
+
+// Takes a line off the front of `text`; nothing at its end.
+std::optional<std::string_view> take_line(std::string_view& text) {
+  if (text.empty()) return std::nullopt;
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 Bytes number_in(const Path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  return std::getline(stream, line) ? leading_number(line) : std::nullopt;
+  const auto content = content_of(file);
+  return content ? leading_number(*content) : std::nullopt;
 }
 
 // The number after `key` in a file of lines as "MemAvailable:  123 kB" or "inactive_file 123".
 Bytes number_after(const Path& file, std::string_view key) {
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with(key)) return leading_number(std::string_view(line).substr(key.size()));
+  const auto content = content_of(file);
+  std::string_view rest = content ? std::string_view(*content) : std::string_view();
+  while (const auto line = take_line(rest)) {
+    if (line->starts_with(key)) return leading_number(line->substr(key.size()));
   }
   return std::nullopt;
 }
@@ -78,8 +102,10 @@ Bytes groups_say(const Path& root) {
     return left_in_group(at / "memory.limit_in_bytes", at / "memory.usage_in_bytes", at / "memory.stat", "total_");
   };
   Bytes least;
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // "0::/path", "9:memory:/path"
+  const std::string groups = content_of(root / "proc/self/cgroup").value_or("");
+  std::string_view rest = groups;
+  while (const auto next = take_line(rest)) {  // "0::/path", "9:memory:/path"
+    const std::string line(*next);
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string kinds = "," + line.substr(first + 1, second - first - 1) + ",", group = line.substr(second + 1);

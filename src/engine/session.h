@@ -22,9 +22,9 @@ inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
 
 struct SessionOptions {
   int threads = 0;                       // 0: one a processor
-  std::string name;                      // of the model, for display; empty: that of its directory or file
+  std::string name = {};                 // of the model, for display; empty: that of its directory or file
   std::int64_t max_tokens = 0;           // of a text, at most; 0: as many as the model takes
-  model::OpenOptions files{};            // how its files are read
+  model::OpenOptions files = {};         // how its files are read
   std::optional<std::int64_t> memory{};  // bytes that may be taken; none: what the system has available
 };
 

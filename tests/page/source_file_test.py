@@ -160,9 +160,11 @@ class Made:
         vectors = lambda h, n: [[[single() for _ in range(width)] for _ in range(n)] for _ in range(h)]
         self.q, self.k, self.v = vectors(heads, rows), vectors(kv, keys), vectors(kv, keys)
         self.scores = [[[self.score_of(h, i, j) for j in range(keys)] for i in range(rows)] for h in range(heads)]
-        self.max = [[max(row) for row in head] for head in self.scores]
+        # A head's sink is one more score in the row states, and in nothing else.
+        counted = [[row + [s] for row in head] for head, s in zip(self.scores, score["sinks"])] if "sinks" in score else self.scores
+        self.max = [[max(row) for row in head] for head in counted]
         self.sum = [[sum(math.exp(s - m) for s in row) if m > -math.inf else 0 for row, m in zip(head, maxima)]
-                    for head, maxima in zip(self.scores, self.max)]
+                    for head, maxima in zip(counted, self.max)]
 
     def kv_of(self, head):
         return head // (self.heads // self.kv)
@@ -206,6 +208,19 @@ class AgainstArithmetic(Modules):
                       {"causal": True, "query_position": -2}):
             with self.subTest(score):
                 self.check(Made(**score))
+
+    def test_sinks_take_their_share(self):
+        sinks = [-1.0, 0.5, 2.0, 30.0]
+        for score in ({}, {"causal": True, "window_left": 2}, {"softcap": 1.5, "causal": True}):
+            with self.subTest(score):
+                made = Made(sinks=sinks, **score)
+                self.check(made)
+                got = self.of(made.parts(), "await source.look({}); return source.explain({ look: '0', layer: 2, head: 5, token: 3 });")
+                self.assertEqual(got["sink"]["logit"], 2.0)
+                weights = [made.weight(2, 3, j) for j in range(made.keys)]
+                self.assertAlmostEqual(got["sink"]["weight"], 1 - sum(weights), places=6)
+                for key, weight in zip(got["keys"], weights, strict=True):
+                    self.assertAlmostEqual(key["weight"], weight, places=6)
 
     def test_means_of_blocks_and_of_heads(self):
         made = Made(rows=7, keys=11, causal=True)
