@@ -9,7 +9,7 @@
 namespace sightline::ops {
 
 /// y [indexes, table.cols] += the rows of `table` that `indexes` name, widened to fp32. Throws BadArgument for an index
-/// outside the table.
+/// outside the table, and for a transposed one.
 void add_embedding(const WeightMatrix& table, std::span<const std::int32_t> indexes, float* y);
 
 }  // namespace sightline::ops

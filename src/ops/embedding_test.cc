@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sightline/error.h"
+#include "src/ops/testing.h"
 
 namespace sightline::ops {
 namespace {
@@ -18,6 +19,21 @@ TEST(Embedding, AddsTheNamedRows) {
   std::vector<float> y = {10, 20, 0, 0, 0, 0};
   add_embedding(table(), std::vector<std::int32_t>{1, 2, 0}, y.data());
   EXPECT_EQ((std::vector<float>{9.5f, 20, 0x1p-24f, 65504, 1, 2}), y);
+}
+
+TEST(Embedding, AddsRowsOfBlocks) {
+  const testing::StoredWeights w = testing::random_weights(DType::q6_k, 5, 256, 1, 1);
+  std::vector<float> y(2 * 256);
+  add_embedding(w.matrix, std::vector<std::int32_t>{3, 0}, y.data());
+  EXPECT_EQ(std::vector<float>(w.row(3), w.row(4)), std::vector<float>(y.begin(), y.begin() + 256));
+  EXPECT_EQ(std::vector<float>(w.row(0), w.row(1)), std::vector<float>(y.begin() + 256, y.end()));
+}
+
+TEST(Embedding, RefusesATransposedTable) {
+  WeightMatrix turned = table();
+  turned.transposed = true;
+  std::vector<float> y(2);
+  EXPECT_THROW(add_embedding(turned, std::vector<std::int32_t>{0}, y.data()), BadArgument);
 }
 
 TEST(Embedding, RefusesIndexesOutsideTheTable) {
