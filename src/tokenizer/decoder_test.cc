@@ -86,9 +86,9 @@ TEST(Decoder, NoneJoinsWithSpaces) {
 
 TEST(Decoder, RefusesWhatItCannotDo) {
   EXPECT_EQ(error_of<UnsupportedModel>([] {
-              decoded({{"type", "ByteLevel"}}, {});
+              decoded({{"type", "Sideways"}}, {});
             }),
-            R"(tokenizer.json: "decoder.type" is "ByteLevel", which is not supported)");
+            R"(tokenizer.json: "decoder.type" is "Sideways", which is not supported)");
   EXPECT_EQ(error_of<BadFile>([] {
               decoded({{"type", "WordPiece"}, {"prefix", "##"}}, {});
             }),

@@ -167,9 +167,9 @@ TEST(PostProcessor, BoundsTheSpecialTokens) {
 
 TEST(PostProcessor, RefusesWhatItCannotDo) {
   EXPECT_EQ(error_of<UnsupportedModel>([] {
-              with({{"type", "RobertaProcessing"}});
+              with({{"type", "Sideways"}});
             }),
-            R"(tokenizer.json: "post_processor.type" is "RobertaProcessing", which is not supported)");
+            R"(tokenizer.json: "post_processor.type" is "Sideways", which is not supported)");
   EXPECT_EQ(error_of<BadFile>([] {
               with({{"type", "BertProcessing"}, {"sep", {"[SEP]"}}, {"cls", {"[CLS]", 1}}});
             }),
