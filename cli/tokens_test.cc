@@ -112,8 +112,12 @@ TEST(Tokens, FitsEightyColumnsInEveryLocale) {
       ASSERT_EQ(outcome.status, 0) << outcome.error;
       EXPECT_FALSE(has(outcome.output, "\x1b"));
       for (const std::string& line : lines_of(outcome.output)) {
-        if (!line.starts_with("decoded: ")) EXPECT_LE(display_width(line), 80) << line;
-        if (std::string(locale) == "C") EXPECT_EQ(line.find_first_of("\xE2\xE3"), std::string::npos) << line;
+        if (!line.starts_with("decoded: ")) {
+          EXPECT_LE(display_width(line), 80) << line;
+        }
+        if (std::string(locale) == "C") {
+          EXPECT_EQ(line.find_first_of("\xE2\xE3"), std::string::npos) << line;
+        }
       }
     }
   }
