@@ -200,9 +200,9 @@ def measure_first(chosen, model):
             if done.returncode != 0:
                 raise SystemExit(done.stderr.strip())
             runs.append(json.loads(done.stdout))
-    least = {key: min(run[key] for run in runs[1:]) for key in ("seconds", "wall")}
+    least = {key: min(run[key] for run in runs[1:]) for key in ("seconds", "tokenizer", "wall")}
     most = {key: max(run[key] for run in runs) for key in ("resident", "cache")}
-    return {"case": model.name, "dtype": "f32", "file": file_bytes(model), **least, **most}
+    return {"case": f"{model.parent.name}/{model.name}", "dtype": "f32", "file": file_bytes(model), **least, **most}
 
 
 def shown(work, rows, json_file):

@@ -278,6 +278,7 @@ TABLES = {
             "": lambda row: row["case"],
             "file": lambda row: f"{row['file'] / 1e6:.0f} MB",
             "CPU time": lambda row: f"{row['seconds']:.2f} s",
+            "of it the tokenizer": lambda row: f"{row['tokenizer']:.2f} s",
             "wall time": lambda row: f"{row['wall']:.2f} s",
             "resident": lambda row: f"{row['resident'] / 1e6:.0f} MB",
             "beyond file and cache": lambda row: f"{megabytes_beyond(row):.0f} MB",

@@ -10,6 +10,7 @@
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
 #include "src/engine/report_fields.h"
+#include "src/format/base64.h"
 #include "src/format/deflate.h"
 #include "src/tensor/element.h"
 

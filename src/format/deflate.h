@@ -2,22 +2,13 @@
 #define SIGHTLINE_FORMAT_DEFLATE_H_
 
 #include <cstddef>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace sightline::format {
 
 /// The bytes in zlib's format (RFC 1950), packed as small as zlib packs. Throws OutOfMemory.
 std::vector<std::byte> deflated(std::span<const std::byte> bytes);
-
-/// The bytes as base64 (RFC 4648, padded), which no parser of HTML takes for anything else.
-std::string base64(std::span<const std::byte> bytes);
-
-/// The bytes again; nothing for a text that base64() would not have written.
-std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace sightline::format
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "sightline/error.h"
-#include "src/format/deflate.h"
+#include "src/format/base64.h"
 #include "src/tokenizer/grapheme.h"
 #include "src/tokenizer/unicode.h"
 

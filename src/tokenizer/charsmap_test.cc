@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "src/format/deflate.h"
+#include "src/format/base64.h"
 #include "src/tokenizer/grapheme.h"
 #include "src/tokenizer/testing.h"
 

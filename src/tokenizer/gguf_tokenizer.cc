@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sightline/error.h"
-#include "src/format/deflate.h"
+#include "src/format/base64.h"
 #include "src/format/json.h"
 #include "src/tokenizer/gguf_patterns.h"
 #include "src/tokenizer/unicode.h"
