@@ -95,9 +95,13 @@ TEST(MemoryPlan, IsCheckedBeforeAModelIsOpenedAndBeforeALook) {
     }
     return std::string();
   };
-  EXPECT_NE(refused(50'000).find("take a smaller model"), std::string::npos) << refused(50'000);
-  EXPECT_NE(refused(120'000).find("shorter text"), std::string::npos) << refused(120'000);
-  EXPECT_EQ(refused(10'000'000), "");
+  const Session session = Session::open(testing::tiny_model());
+  const std::int64_t weights = session.model().weight_bytes;
+  const std::int64_t whole = session.plan_look(session.token_count(testing::kTired)).total();
+  EXPECT_NE(refused(weights - 1).find("take a smaller model"), std::string::npos) << refused(weights - 1);
+  EXPECT_NE(refused(weights).find("shorter text"), std::string::npos) << refused(weights);
+  EXPECT_NE(refused(whole - 1).find("shorter text"), std::string::npos) << refused(whole - 1);
+  EXPECT_EQ(refused(whole), "");
 }
 
 }  // namespace

@@ -121,7 +121,8 @@ TEST(Memory, OfALookIsKnownBeforeThePass) {
       EXPECT_NEAR(kept, announced, 0.05 * announced + fixed) << tokens << " tokens";
       EXPECT_NEAR(static_cast<double>(look.bytes()), kept, 0.05 * kept + fixed) << tokens << " tokens";
       EXPECT_LT(taken, announced + pass + 20 * fixed) << tokens << " tokens";
-      EXPECT_GT(taken, tokens > 4000 ? 0.6 * (announced + pass) : 0) << tokens << " tokens";
+      // What the layers of a pass share is mapped, which is not counted here.
+      EXPECT_GT(taken, tokens > 4000 ? 0.4 * (announced + pass) : 0) << tokens << " tokens";
     }
   }
   std::filesystem::remove_all(directory);
