@@ -196,7 +196,9 @@ TEST(Session, DescribesTheModel) {
   EXPECT_EQ(inspect_model(testing::tiny_model()).parameters, model.parameters);
   EXPECT_EQ(model.parameters, total);
   const WeightFacts weights = inspect_weights(testing::tiny_model());
-  EXPECT_EQ(weights.dtypes, (std::map<std::string, std::int64_t>{{"F32", total}}));
+  ASSERT_EQ(weights.types.size(), 1u);
+  EXPECT_EQ(weights.types.at("F32").elements, total);
+  EXPECT_EQ(weights.types.at("F32").bytes, 4 * total);
   EXPECT_EQ(weights.bytes, 4 * total);
 }
 
