@@ -75,7 +75,7 @@ TEST(Geometry, NamesWhatIsNotSupported) {
 }
 
 TEST(Geometry, RefusesNumbersThatNameNoType) {
-  const auto none = static_cast<DType>(17);
+  const auto none = static_cast<DType>(255);
   EXPECT_EQ(refusal([&](Fixture& f) { f.problem.q.dtype = none; }), "not supported: q in an unknown type");
   EXPECT_EQ(refusal([&](Fixture& f) { f.problem.k.dtype = none; }), "not supported: k in an unknown type");
   EXPECT_EQ(refusal([&](Fixture& f) { f.problem.v.dtype = none; }), "not supported: v in an unknown type");
@@ -83,6 +83,12 @@ TEST(Geometry, RefusesNumbersThatNameNoType) {
               f.problem.mask = f.mask({1, 1, 1, 5}), f.problem.mask.dtype = none;
             }),
             "accepted");
+}
+
+TEST(Geometry, RefusesBlocksOfWeights) {
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.q.dtype = DType::q8_0; }), "not supported: q in Q8_0");
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.k.dtype = DType::q4_0; }), "not supported: k in Q4_0");
+  EXPECT_EQ(refusal([](Fixture& f) { f.problem.v.dtype = DType::mxfp4; }), "not supported: v in MXFP4");
 }
 
 TEST(Geometry, RefusesNumbersThatAreNoValueOfAnEnum) {
