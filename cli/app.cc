@@ -30,8 +30,7 @@ void add_text_options(CLI::App& command, Options& options) {
 }
 
 void add_loading_options(CLI::App& command, Options& options) {
-  command.add_option("--pre", options.pre, "Pre-tokenizer of a GGUF file, instead of its own")
-      ->type_name("NAME");
+  command.add_option("--pre", options.pre, "Pre-tokenizer of a GGUF file, instead of its own")->type_name("NAME");
   command.add_flag("--strict", options.strict, "Refuse a model whose files have anything left over");
 }
 
@@ -113,7 +112,8 @@ void add_page_options(CLI::App& command, Options& options) {
       ->type_name("MB")
       ->check(CLI::Range(1.0, 2000.0).description(""))
       ->needs(html);
-  CLI::Option* lines = command.add_option("--lines", options.lines, "A file with a text a line: all go into the page, or");
+  CLI::Option* lines =
+      command.add_option("--lines", options.lines, "A file with a text a line: all go into the page, or");
   lines->type_name("FILE");
   CLI::Option* jsonl = command.add_flag("--jsonl", options.jsonl, "print a report a line, each as soon as it is done");
   jsonl->needs(lines);

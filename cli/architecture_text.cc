@@ -67,8 +67,8 @@ std::string layers_with(const TransformerConfig& config, const std::function<boo
 }
 
 std::string rope_text(const model::Rope& rope) {
-  std::string text = fmt::format("rotary, base {}, {} numbers of a head", grouped(static_cast<std::int64_t>(rope.base)),
-                                 rope.width);
+  std::string text =
+      fmt::format("rotary, base {}, {} numbers of a head", grouped(static_cast<std::int64_t>(rope.base)), rope.width);
   if (rope.adjacent_pairs) text += ", adjacent pairs";
   if (rope.scaling == model::RopeScaling::none) return text;
   text += fmt::format(", {}", name_of(rope.scaling));

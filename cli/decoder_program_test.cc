@@ -234,7 +234,8 @@ TEST(Lines, RefuseWhatGoesWithOneText) {
 
 // The reader of docs/report.md, as it stands there.
 TEST(Save, IsReadByTheProgramInTheDocs) {
-  if (std::system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0) GTEST_SKIP() << "python3-numpy is not installed";
+  if (std::system("/usr/bin/python3 -c 'import numpy' 2>/dev/null") != 0)
+    GTEST_SKIP() << "python3-numpy is not installed";
   const Decoder decoder("mistral", true);
   const std::string docs = testing::file_content(engine::testing::source_path("docs/report.md").string());
   const std::size_t begin = docs.find("```python\n") + 10;

@@ -71,11 +71,10 @@ class ExplainView {
         .newline();
     painter_.bold(pad_left("key", key_width_, utf8()));
     painter_
-        .bold(fmt::format(
-            " {} {}{} {} {} {} {} {}", pad_left(dot, 9, utf8()), pad_left(scale_name(), 9, utf8()),
-            capped() ? fmt::format(" {:>9}", fmt::format("at {:g}", steps_.softcap)) : "",
-            pad_left("softmax", 8, utf8()), blank_bar(), pad_left("|v|", 7, utf8()),
-            pad_left(fmt::format("|{}|", times), 7, utf8()), pad_left("the sum", 7, utf8())))
+        .bold(fmt::format(" {} {}{} {} {} {} {} {}", pad_left(dot, 9, utf8()), pad_left(scale_name(), 9, utf8()),
+                          capped() ? fmt::format(" {:>9}", fmt::format("at {:g}", steps_.softcap)) : "",
+                          pad_left("softmax", 8, utf8()), blank_bar(), pad_left("|v|", 7, utf8()),
+                          pad_left(fmt::format("|{}|", times), 7, utf8()), pad_left("the sum", 7, utf8())))
         .newline();
     for (const std::size_t key : listed_keys()) add_key(key);
     add_rest();
@@ -114,7 +113,8 @@ class ExplainView {
 
   void add_hidden() {
     const std::int64_t hidden = std::ssize(steps_.keys) - steps_.visible.count();
-    if (hidden > 0) painter_.note(fmt::format("{} of the {} tokens are not seen by this row", hidden, steps_.keys.size()));
+    if (hidden > 0)
+      painter_.note(fmt::format("{} of the {} tokens are not seen by this row", hidden, steps_.keys.size()));
   }
 
   // With --top the heaviest ones, in the order of the text all the same.
@@ -181,8 +181,9 @@ class ExplainView {
     const auto peak_line = [](std::string_view how, const engine::Peak& peak) {
       return fmt::format("{}: largest weight {:.4f}, entropy {:.3f} nats", how, peak.max_weight, peak.entropy);
     };
-    say(peak_line(divides_by_root() ? fmt::format("divided by {}", root()) : fmt::format("times {:.4g}", steps_.with_scale.scale),
-                  steps_.with_scale));
+    say(peak_line(
+        divides_by_root() ? fmt::format("divided by {}", root()) : fmt::format("times {:.4g}", steps_.with_scale.scale),
+        steps_.with_scale));
     say(peak_line("not divided", steps_.without_scale));
   }
 

@@ -48,7 +48,8 @@ bool has_sinks(const engine::Look& look) {
 
 double farthest_distance(const engine::Look& look) {
   double farthest = 0;
-  for (const engine::MapId& id : look.maps()) farthest = std::max(farthest, static_cast<double>(look.summary(id).distance));
+  for (const engine::MapId& id : look.maps())
+    farthest = std::max(farthest, static_cast<double>(look.summary(id).distance));
   return farthest;
 }
 

@@ -64,15 +64,15 @@ void report_lines(const Options& options) {
       ++failed;
       write_line(error_of(text.line, error));
       if (options.keep_going) continue;
-      throw BadArgument(fmt::format("{}, line {}: {} (--keep-going goes on with the next)", options.lines, text.line,
-                                    error.what()));
+      throw BadArgument(
+          fmt::format("{}, line {}: {} (--keep-going goes on with the next)", options.lines, text.line, error.what()));
     }
     write_line(report);
   }
   if (texts == 0) throw BadArgument(fmt::format("{}: has no text: write one a line", options.lines));
   if (failed > 0) {
-    throw BadArgument(fmt::format("{} of {} texts could not be looked at: what is printed for their lines says why",
-                                  failed, texts));
+    throw BadArgument(
+        fmt::format("{} of {} texts could not be looked at: what is printed for their lines says why", failed, texts));
   }
 }
 

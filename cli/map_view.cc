@@ -12,7 +12,7 @@
 namespace sightline::cli {
 namespace {
 
-constexpr std::int64_t kDetailRows = 12;   // rows shown below the blocks of a long text
+constexpr std::int64_t kDetailRows = 12;    // rows shown below the blocks of a long text
 constexpr std::int64_t kMostRanked = 4096;  // rows of --rows whose keys are ranked
 
 std::vector<std::int64_t> range_of(std::int64_t begin, std::int64_t end) {
@@ -22,7 +22,8 @@ std::vector<std::int64_t> range_of(std::int64_t begin, std::int64_t end) {
 }
 
 [[noreturn]] void refuse_range(const char* option, const std::string& spec) {
-  throw UsageError(fmt::format("{} {}: give it as A:B, the numbers of the first and the last, or A:, :B, A", option, spec));
+  throw UsageError(
+      fmt::format("{} {}: give it as A:B, the numbers of the first and the last, or A:, :B, A", option, spec));
 }
 
 std::int64_t number_of(const char* option, const std::string& spec, const std::string& digits, std::int64_t otherwise) {
@@ -159,7 +160,8 @@ class MapView {
   void add_sink_note() {
     const float share = look_.summary(map_).sink_share;
     if (look_.rule(map_).sinks.empty()) return;
-    painter_.note(fmt::format("The head's sink takes {:.0f} % of the rows' weight: they add up to the rest", 100 * share));
+    painter_.note(
+        fmt::format("The head's sink takes {:.0f} % of the rows' weight: they add up to the rest", 100 * share));
   }
 
   Painter& painter_;

@@ -128,7 +128,8 @@ class Matrix {
     for (std::size_t i = 0; i < col_labels_.size(); ++i) {
       const std::string label = fit_columns(col_labels_[i], layout_.cell - 1, utf8());
       const int left = std::max(0, digit_column(layout_.cell) + 1 - display_width(label));
-      named((*cols_.items)[i], pad_right(std::string(static_cast<std::size_t>(left), ' ') + label, layout_.cell, utf8()));
+      named((*cols_.items)[i],
+            pad_right(std::string(static_cast<std::size_t>(left), ' ') + label, layout_.cell, utf8()));
     }
     painter_.newline();
   }

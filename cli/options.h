@@ -34,7 +34,7 @@ struct Options {
   bool no_special = false;
   std::string rows, keys;  // items of the map as "A:B", from 1; empty = what there is room for
   bool heads = false;      // every head of a model with many
-  bool special = false;  // spellings of special tokens in the text are those tokens
+  bool special = false;    // spellings of special tokens in the text are those tokens
   bool ids = false;
   std::string decode;  // ids between commas
   std::string pre;     // how a GGUF file's tokenizer finds words; empty = as it says
@@ -53,15 +53,15 @@ struct Options {
 
   bool json = false;
   std::string output;
-  std::string html;         // write the page as one file here
-  bool html_exact = false;  // with fp32
-  double html_max = 20;     // MB
-  std::string lines;        // a text a line, all of them into that page, or a report each
-  bool jsonl = false;       // reports of --lines
-  bool keep_going = false;  // after a text that cannot be looked at
+  std::string html;               // write the page as one file here
+  bool html_exact = false;        // with fp32
+  double html_max = 20;           // MB
+  std::string lines;              // a text a line, all of them into that page, or a report each
+  bool jsonl = false;             // reports of --lines
+  bool keep_going = false;        // after a text that cannot be looked at
   std::vector<std::string> save;  // tensors of the pass for the file of -o
-  std::string source;       // what import reads; it writes to `output`
-  std::string tokenizer;    // of a llama2.c checkpoint
+  std::string source;             // what import reads; it writes to `output`
+  std::string tokenizer;          // of a llama2.c checkpoint
   ColourChoice colour = ColourChoice::automatic;
 };
 

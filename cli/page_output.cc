@@ -69,7 +69,8 @@ void save_page(const Options& options, std::span<const engine::Look> looks) {
 
 void save_page_of_lines(const Options& options) {
   require_lines_alone(options);
-  if (options.html.empty()) throw UsageError("--lines needs --html FILE, for a page of the texts, or --jsonl, for a report each");
+  if (options.html.empty())
+    throw UsageError("--lines needs --html FILE, for a page of the texts, or --jsonl, for a report each");
   const std::vector<engine::Look> looks = looks_at_lines(options);
   save_page(options, looks);
   write_output(

@@ -46,7 +46,8 @@ class TokenView {
 
   void add() {
     const bool summarised = has_many_heads(look_) && !options_.heads && !options_.layer;
-    painter_.paragraph({{Ink::accent, fmt::format("Where \"{}\" looks", label(item_))}, {Ink::plain, heading(summarised)}});
+    painter_.paragraph(
+        {{Ink::accent, fmt::format("Where \"{}\" looks", label(item_))}, {Ink::plain, heading(summarised)}});
     if (rows_.size() > 1) add_strongest();
     if (summarised) top_ = 1;
     choose_columns(summarised ? kLayerLabel : 0);
@@ -64,7 +65,8 @@ class TokenView {
   std::string heading(bool summarised) const {
     if (summarised) {
       return fmt::format(
-          ": of each layer the heads that look most at another of its {} {}, in % of the row's weight (--layer L shows a "
+          ": of each layer the heads that look most at another of its {} {}, in % of the row's weight (--layer L shows "
+          "a "
           "layer's heads, --heads all)",
           axis_.size(), unit_);
     }
@@ -120,7 +122,8 @@ class TokenView {
   void choose_columns(int taken) {
     int longest = 1;
     for (std::size_t i = 0; i < axis_.size(); ++i) longest = std::max(longest, display_width(label(i)));
-    const int width = painter_.terminal().width - taken, most = std::min(longest, kMostKeyLabel), top = static_cast<int>(top_);
+    const int width = painter_.terminal().width - taken, most = std::min(longest, kMostKeyLabel),
+              top = static_cast<int>(top_);
     key_label_ = std::min(most, kLeastKeyLabel);
     const int entry = kHeadLabel + top * (key_label_ + 4);
     columns_ = std::clamp(width / entry, 1, 4);

@@ -53,11 +53,11 @@ engine::KeyRange items_seen(const engine::Look& look, const engine::MapId& id, c
 Weights block_weights(const engine::Look& look, const engine::MapId& id, std::int64_t count, std::int64_t step,
                       const std::function<engine::KeyRange(std::int64_t)>& visible) {
   const std::int64_t cells = (count + step - 1) / step;
-  Weights weights{cells, cells, [look, id, count, step](std::int64_t begin, std::int64_t end, std::span<float> out) {
-                    const auto block =
-                        look.block({{id}, false, begin * step, std::min(end * step, count), 0, count, step});
-                    std::copy(block.begin(), block.end(), out.begin());
-                  }};
+  Weights weights{
+      cells, cells, [look, id, count, step](std::int64_t begin, std::int64_t end, std::span<float> out) {
+        const auto block = look.block({{id}, false, begin * step, std::min(end * step, count), 0, count, step});
+        std::copy(block.begin(), block.end(), out.begin());
+      }};
   if (visible) {
     weights.visible = [visible, count, step](std::int64_t row) {
       const engine::KeyRange first = visible(row * step), last = visible(std::min((row + 1) * step, count) - 1);

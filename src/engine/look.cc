@@ -190,9 +190,7 @@ const ScoreRule& Look::rule(const MapId& id) const {
   return data_->layer_of(id).rule;
 }
 
-bool Look::sets_first_aside() const {
-  return !data_->segments.empty() && data_->segments.front() == kSegmentFirst;
-}
+bool Look::sets_first_aside() const { return !data_->segments.empty() && data_->segments.front() == kSegmentFirst; }
 
 MapObservations Look::observations(const MapId& id) const {
   require_kept(id);

@@ -67,8 +67,8 @@ std::vector<std::int32_t> segments_of(std::span<const LookToken> tokens, bool ca
 inline constexpr std::int64_t kOffsets[] = {-1, 0, 1};
 
 /// The numbers of one map in the layers x heads table. Each is a mean over the rows of text tokens (rows of special
-/// tokens and of kSegmentFirst are left out; such keys are not, unless it says so). docs/report.md has the formulas. All come from
-/// observations of the pass, never from the map.
+/// tokens and of kSegmentFirst are left out; such keys are not, unless it says so). docs/report.md has the formulas.
+/// All come from observations of the pass, never from the map.
 struct MapSummary {
   float entropy = 0;             // nats
   float entropy_normalised = 0;  // entropy / ln(keys that the row sees): 0 = one key has all, 1 = even

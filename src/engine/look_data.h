@@ -21,7 +21,7 @@ struct Look::Data {
   std::size_t cut_tokens = 0;
   int top = 0;
   std::vector<LayerRecord> layers;
-  std::vector<MapSummary> summaries;  // [layers, heads]
+  std::vector<MapSummary> summaries;              // [layers, heads]
   std::vector<std::vector<float>> hidden_states;  // [layers + 1] of [tokens, width], if they were asked for
 
   /// The layer that `id` names, which must exist.

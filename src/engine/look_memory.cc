@@ -70,7 +70,8 @@ std::size_t hidden_bytes(const ModelFacts& model, std::int64_t tokens) {
 std::size_t pass_bytes(const ModelFacts& model, std::int64_t tokens, int threads, int top) {
   const model::TransformerConfig& config = model.config;
   // Hidden states, what embeddings are before they become those, a norm's result, and one branch or two.
-  const std::int64_t width = config.embedding_width + (config.norm_place == model::NormPlace::after ? 2 : 3) * config.width +
+  const std::int64_t width = config.embedding_width +
+                             (config.norm_place == model::NormPlace::after ? 2 : 3) * config.width +
                              (config.parallel_residual ? config.width : 0);
   // Queries, keys, values, what the heads give, and the ropes' cosines and sines.
   std::int64_t rows = width + 2 * query_width(model) + 2 * key_width(model);

@@ -9,8 +9,8 @@
 #include "src/engine/memory.h"
 #include "src/engine/model_tokenizer.h"
 #include "src/format/checkpoint.h"
-#include "src/format/gguf.h"
 #include "src/format/file.h"
+#include "src/format/gguf.h"
 #include "src/format/json.h"
 
 namespace sightline::engine {

@@ -40,8 +40,8 @@ ModelFacts describe(const std::filesystem::path& path, const model::Transformer&
                     const tokenizer::Tokenizer* tokenizer);
 
 /// The tokenizer of a model: of its directory's tokenizer.json, or within a GGUF file, where `pretokenizer`, if not
-/// empty, stands for what the file names. Throws UnsupportedModel and BadFile, also where the tokenizer gives an id or a
-/// type id that the model does not embed, or no token for the text.
+/// empty, stands for what the file names. Throws UnsupportedModel and BadFile, also where the tokenizer gives an id or
+/// a type id that the model does not embed, or no token for the text.
 tokenizer::Tokenizer load_tokenizer(const std::filesystem::path& path, const std::string& pretokenizer,
                                     const model::Transformer& transformer);
 

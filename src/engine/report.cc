@@ -149,7 +149,8 @@ ReportJson row_json(const Look& look, const MapObservations& map, bool special, 
 ReportJson grid_json(const Look& look, const ReportOptions& options, bool lists, Numbers& number) {
   const ReportGrid shown = report_grid(look, options);
   const char* axis = options.pieces ? "tokens" : "words";
-  ReportJson json = {{"row_axis", axis}, {"col_axis", axis}, {"row_items", shown.row_items}, {"col_items", shown.col_items}};
+  ReportJson json = {
+      {"row_axis", axis}, {"col_axis", axis}, {"row_items", shown.row_items}, {"col_items", shown.col_items}};
   if (!lists) return json;
   json["set_aside"] = number.list(shown.set_aside);
   json["weights"] = number.rows(shown.grid.weights, shown.grid.cols);
@@ -166,7 +167,8 @@ ReportJson map_json(const Look& look, const MapId& id, const ReportOptions& opti
   json["cols"] = look.tokens().size();
   json["kept"] = look.keeps(id);
   json["score"] = score_json(look.rule(id));
-  if (!look.rule(id).sinks.empty()) json["score"]["sink"] = number(look.rule(id).sinks[static_cast<std::size_t>(id.head - 1)]);
+  if (!look.rule(id).sinks.empty())
+    json["score"]["sink"] = number(look.rule(id).sinks[static_cast<std::size_t>(id.head - 1)]);
   json["summary"] = summary_json(look.summary(id), number);
   if (lists && options.lists && look.keeps(id)) {
     const MapObservations map = look.observations(id);

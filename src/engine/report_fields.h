@@ -9,8 +9,8 @@
 
 namespace sightline::engine {
 
-/// A list with `width` numbers a row of the map: `maps[].row.NAME` in JSON, "KIND.row.NAME" as a tensor. One that is empty
-/// in a look is in neither.
+/// A list with `width` numbers a row of the map: `maps[].row.NAME` in JSON, "KIND.row.NAME" as a tensor. One that is
+/// empty in a look is in neither.
 struct RowField {
   std::string_view name;
   std::span<const float> MapObservations::*values;

@@ -88,7 +88,8 @@ void write_file(const std::filesystem::path& path, const Look& look, const Repor
   if (options.maps.empty()) written.maps = look.kept_maps();
   const Stack stack = stack_of(look, report_maps(look, written));
   std::optional<SavedTensors> saved;
-  if (!options.save.empty()) saved.emplace(look, options.save, options.save_maps.empty() ? stack.ids : options.save_maps);
+  if (!options.save.empty())
+    saved.emplace(look, options.save, options.save_maps.empty() ? stack.ids : options.save_maps);
   const ReportJson json = build_report(look, written, explanations, false);
   format::SafetensorsWriter file(path, {{"sightline_report", report_text(json)}});
   declare(file, stack, look.top());

@@ -46,7 +46,8 @@ SavedTensors::SavedTensors(const Look& look, std::span<const std::string> names,
     : look_(look), names_(names.begin(), names.end()), maps_(std::move(maps)) {
   for (const std::string& name : names_) {
     if (std::ranges::find(kSavable, name) == std::end(kSavable)) {
-      throw BadArgument(fmt::format("\"{}\" cannot be saved: choose from {}", shortened(name), fmt::join(kSavable, ", ")));
+      throw BadArgument(
+          fmt::format("\"{}\" cannot be saved: choose from {}", shortened(name), fmt::join(kSavable, ", ")));
     }
   }
   for (const MapId& id : maps_) {

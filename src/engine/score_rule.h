@@ -23,9 +23,9 @@ struct ScoreRule {
   double scale = 1;
   float softcap = 0;  // 0: none
   bool causal = false;
-  std::int64_t query_position = 0;                  // the key at which query 0 stands
+  std::int64_t query_position = 0;                   // the key at which query 0 stands
   std::int64_t window_left = -1, window_right = -1;  // keys before and after the row's own; -1: all
-  std::vector<float> sinks;                         // [heads] a logit beside those of the keys; or empty
+  std::vector<float> sinks;                          // [heads] a logit beside those of the keys; or empty
 
   ScoreRule() = default;
   explicit ScoreRule(const AttentionProblem& problem);

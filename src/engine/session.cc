@@ -109,8 +109,8 @@ std::optional<std::int64_t> memory_for(const SessionOptions& options) {
 
 void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > facts.max_tokens) {
-    throw BadArgument(
-        fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name, facts.max_tokens));
+    throw BadArgument(fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name,
+                                  facts.max_tokens));
   }
   if (max_tokens > 0) facts.max_tokens = max_tokens;
 }

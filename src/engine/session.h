@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -22,11 +22,11 @@ namespace sightline::engine {
 inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
 
 struct SessionOptions {
-  int threads = 0;                      // 0: one a processor
-  std::string name = {};                // of the model, for display; empty: that of its directory or file
-  std::int64_t max_tokens = 0;          // of a text, at most; 0: as many as the model takes
-  std::string pretokenizer = {};        // of a GGUF file's tokenizer, in place of the one that the file names
-  bool strict = false;                  // whatever would be a warning of the files is an error
+  int threads = 0;                       // 0: one a processor
+  std::string name = {};                 // of the model, for display; empty: that of its directory or file
+  std::int64_t max_tokens = 0;           // of a text, at most; 0: as many as the model takes
+  std::string pretokenizer = {};         // of a GGUF file's tokenizer, in place of the one that the file names
+  bool strict = false;                   // whatever would be a warning of the files is an error
   std::optional<std::int64_t> memory{};  // bytes that may be taken; none: what the system has available
 };
 
@@ -42,9 +42,10 @@ struct LookOptions {
 /// text -> tokens -> model -> attention -> report. Nothing but `look()` runs a model. Safe for concurrent calls.
 class Session {
  public:
-  /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF file.
-  /// Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel, BadArgument for a
-  /// max_tokens that the model does not take, OutOfMemory where the weights alone are more than there is memory for.
+  /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF
+  /// file. Throws BadFile (also for a tokenizer with more tokens than the model embeds), UnsupportedModel, BadArgument
+  /// for a max_tokens that the model does not take, OutOfMemory where the weights alone are more than there is memory
+  /// for.
   static Session open(const std::filesystem::path& path, const SessionOptions& options = {});
 
   const ModelFacts& model() const { return facts_; }

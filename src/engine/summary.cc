@@ -23,8 +23,9 @@ class RowMeans {
     return mean_where([](std::size_t) { return true; }, of_row);
   }
 
-  // Of of_row(i, keys to choose from), over rows that have a choice, two keys at least. A row that has none is as peaked
-  // as can be in every head, and says nothing of it; where no row has a choice, as in a text of one token, all count.
+  // Of of_row(i, keys to choose from), over rows that have a choice, two keys at least. A row that has none is as
+  // peaked as can be in every head, and says nothing of it; where no row has a choice, as in a text of one token, all
+  // count.
   template <class Choices, class OfRow>
   float mean_of_choices(const Choices& choices, const OfRow& of_row) const {
     const auto chooses = [&](std::size_t i) { return choices(i) > 1; };
@@ -81,8 +82,8 @@ MapSummary summarise(const MapObservations& map, const ScoreRule& rule, std::spa
 
   MapSummary summary;
   summary.entropy = rows.mean([&](std::size_t i) { return map.entropy[i]; });
-  summary.entropy_normalised = rows.mean_of_choices(
-      keys, [&](std::size_t i, std::int64_t count) { return normalised(map.entropy[i], count); });
+  summary.entropy_normalised =
+      rows.mean_of_choices(keys, [&](std::size_t i, std::int64_t count) { return normalised(map.entropy[i], count); });
   summary.special_share = segment(kSegmentSpecial);
   summary.first_share = segment(kSegmentFirst);
   if (!map.sink_weight.empty()) summary.sink_share = rows.mean([&](std::size_t i) { return map.sink_weight[i]; });
