@@ -70,8 +70,10 @@ inline void write_decoder(const std::filesystem::path& directory, const std::str
     add(std::string(1, c));
     add(std::string("##") + c);
   }
-  nlohmann::json single = nlohmann::json::array({{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}});
-  if (bos) single.insert(single.begin(), {{"SpecialToken", {{"id", "[BOS]"}, {"type_id", 0}}}});
+  using Json = nlohmann::json;
+  Json single = Json::array();
+  if (bos) single.push_back(Json::object({{"SpecialToken", {{"id", "[BOS]"}, {"type_id", 0}}}}));
+  single.push_back(Json::object({{"Sequence", {{"id", "A"}, {"type_id", 0}}}}));
   const nlohmann::json tokenizer = {
       {"version", "1.0"},
       {"truncation", nullptr},
