@@ -151,6 +151,7 @@ TEST(DecoderInfo, SaysWhatTheModelIs) {
   Start start;
   start.environment = {{"LC_ALL", "C.UTF-8"}};
   const Decoder oss("gpt_oss"), gemma("gemma2");
+  start.environment["COLUMNS"] = "200";  // no line is broken
   start.arguments = {"info", oss.path()};
   const std::string experts = run_program(start).output;
   for (const char* part :
