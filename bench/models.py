@@ -91,6 +91,7 @@ def contenders(chosen, layout):
         return {"sightline": [*ours, path], "transformers": [*rival, "transformers", path]}
     return {
         "sightline": [*ours, path],
+        "sightline-fast": [*ours, path, "--fast"],  # bf16; llama.cpp rounds what it multiplies to 8 bits
         "llama.cpp": [*rival, "llama.cpp", path],
         "llama.cpp-flash": [*rival, "llama.cpp", path, "--flash"],
     }
