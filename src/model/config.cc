@@ -102,7 +102,8 @@ void check_fixed_keys(const ConfigKeys& keys, std::span<const FixedKey> fixed_ke
     if (value == nlohmann::json::parse(fixed.json)) continue;
     throw UnsupportedModel(keys.where(fixed.key) + ": " +
                            format::quote(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) +
-                           " is not supported (only " + std::string(fixed.json) + " is)");
+                           " is not supported (only " + std::string(fixed.json) + " is)" +
+                           (fixed.remedy.empty() ? "" : ": ") + std::string(fixed.remedy));
   }
 }
 

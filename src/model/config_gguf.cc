@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "sightline/error.h"
 #include "src/model/config_parts.h"
@@ -11,7 +12,30 @@ namespace {
 
 using format::GgufMetadata;
 
-// Keys of the architecture that the file is of: "llama.block_count".
+// They change the result, and no architecture here has them; a value of 0 (or none) stands for not.
+constexpr std::string_view kRefused[] = {
+    "attention.clamp_kqv", "attention.max_alibi_bias", "embedding_scale",
+    "logit_scale",         "residual_scale",           "rope.dimension_sections",
+};
+
+// What is read only of files without a tokenizer or with experts, notes of training, and settings of pooling and
+// classifiers, which are not run.
+constexpr std::string_view kIdle[] = {
+    "attention.layer_norm_epsilon",
+    "attention.layer_norm_rms_epsilon",
+    "classifier.output_labels",
+    "expert_used_count",
+    "feed_forward_length",
+    "pooling_type",
+    "rope.scaling.finetuned",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "tensor_data_layout",
+    "vocab_size",
+};
+
+// Keys of the architecture that the file is of: "llama.block_count". Remembers which were read, so that the others can
+// be named.
 class ArchitectureKeys {
  public:
   explicit ArchitectureKeys(const GgufMetadata& metadata)
@@ -21,23 +45,34 @@ class ArchitectureKeys {
   const GgufMetadata& metadata() const { return metadata_; }
   std::string name(std::string_view key) const { return architecture_ + "." + std::string(key); }
   std::string where(std::string_view key) const { return metadata_.where(name(key)); }
-  bool has(std::string_view key) const { return metadata_.has(name(key)); }
+  bool has(std::string_view key) const { return metadata_.has(note(key)); }
 
   std::int64_t require_int(std::string_view key, std::int64_t max) const {
-    return metadata_.require_int(name(key), 1, max);
+    return metadata_.require_int(note(key), 1, max);
   }
-  std::optional<std::int64_t> find_int(std::string_view key, std::int64_t min) const {
-    return metadata_.find_int(name(key), min, kMaxSize);
+  std::optional<std::int64_t> find_int(std::string_view key, std::int64_t min, std::int64_t max = kMaxSize) const {
+    return metadata_.find_int(note(key), min, max);
   }
   std::optional<double> find_positive(std::string_view key) const {
-    const auto value = metadata_.find_number(name(key));
+    const auto value = find_number(key);
     if (value) check_positive(*value, where(key));
     return value;
   }
-  std::optional<double> find_number(std::string_view key) const { return metadata_.find_number(name(key)); }
-  std::optional<std::string_view> find_string(std::string_view key) const { return metadata_.find_string(name(key)); }
+  std::optional<double> find_number(std::string_view key) const { return metadata_.find_number(note(key)); }
+  std::optional<bool> find_bool(std::string_view key) const { return metadata_.find_bool(note(key)); }
+  std::optional<std::string_view> find_string(std::string_view key) const { return metadata_.find_string(note(key)); }
   std::optional<std::vector<std::int64_t>> find_ints(std::string_view key) const {
-    return metadata_.find_ints(name(key));
+    return metadata_.find_ints(note(key));
+  }
+
+  // Keys of the architecture that were not read and may have an effect.
+  std::vector<std::string> unknown() const {
+    std::vector<std::string> keys = metadata_.keys();
+    std::erase_if(keys, [&](const std::string& key) {
+      if (!key.starts_with(architecture_ + ".") || read_.contains(key)) return true;
+      return std::ranges::find(kIdle, std::string_view(key).substr(architecture_.size() + 1)) != std::end(kIdle);
+    });
+    return keys;
   }
 
   // A size that some files give for each layer; it must be the same for all.
@@ -55,9 +90,23 @@ class ArchitectureKeys {
   }
 
  private:
+  std::string note(std::string_view key) const { return *read_.insert(name(key)).first; }
+
   const GgufMetadata& metadata_;
   std::string architecture_;
+  mutable std::set<std::string, std::less<>> read_;  // a record beside what the metadata means
 };
+
+void refuse_keys(const ArchitectureKeys& keys) {
+  if (!keys.find_bool("attention.causal").value_or(true)) {
+    throw UnsupportedModel(keys.where("attention.causal") + ": false is not supported in " + keys.architecture());
+  }
+  for (const std::string_view key : kRefused) {
+    if (!keys.has(key)) continue;
+    const auto values = keys.metadata().find(keys.name(key))->is_array ? std::nullopt : keys.find_number(key);
+    if (values.value_or(1) != 0) throw UnsupportedModel(keys.where(key) + " is not supported");
+  }
+}
 
 std::int64_t require_uniform(const ArchitectureKeys& keys, std::string_view key) {
   if (const auto value = keys.find_uniform(key)) return *value;
@@ -215,7 +264,7 @@ void read_scores(const ArchitectureKeys& keys, TransformerConfig& config) {
 }
 
 void read_experts(const ArchitectureKeys& keys, TransformerConfig& config) {
-  const std::int64_t count = keys.find_int("expert_count", 0).value_or(0);
+  const std::int64_t count = keys.find_int("expert_count", 0, kMaxExperts).value_or(0);
   if (config.mlp != MlpKind::experts) {
     if (count > 0)
       throw UnsupportedModel(keys.where("expert_count") + ": experts are not supported in " + keys.architecture());
@@ -241,6 +290,7 @@ TransformerConfig parse_gguf_config(const GgufMetadata& metadata) {
   TransformerConfig config = family_config(family);
   config.architecture = keys.architecture();
   config.language_head = LanguageHead::output;
+  refuse_keys(keys);
   relax(config.biases.attention_input);
   relax(config.biases.attention_output);
   relax(config.biases.mlp);
@@ -251,6 +301,7 @@ TransformerConfig parse_gguf_config(const GgufMetadata& metadata) {
   read_experts(keys, config);
   read_windows(keys, family.traits.windows, config);
   read_ropes(keys, family, config);
+  config.unknown_keys = keys.unknown();
   return config;
 }
 

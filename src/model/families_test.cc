@@ -385,6 +385,7 @@ TEST(Families, NameTheKeyThatTheyCannotFollow) {
       {"roberta", "is_decoder", true},
       {"llama", "quantization_config", {{"quant_method", "mxfp4"}}},
       {"llama", "is_causal", false},
+      {"llama", "rope_interleaved", true},
       {"mistral", "attention_bias", true},
       {"phi3", "mlp_bias", true},
       {"gemma3", "use_bidirectional_attention", true},
@@ -425,6 +426,7 @@ TEST(Families, RefuseNumbersThatMakeNoModel) {
       {"gemma3", "query_pre_attn_scalar", 1e-300},
       {"gpt_oss", "num_experts_per_tok", 5},
       {"gpt_oss", "num_local_experts", 0},
+      {"gpt_oss", "num_local_experts", 1 << 24},
       {"gpt_oss", "swiglu_limit", -7},
   };
   for (const auto& change : changes) {
