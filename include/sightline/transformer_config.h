@@ -104,7 +104,8 @@ struct TransformerConfig {
   std::int64_t head_width = 0;       // explicit, else width / query_heads (which must divide)
   std::int64_t inner_width = 0;      // of the MLP, of one expert
   std::int64_t max_positions = 0;    // the longest sequence
-  std::int64_t position_offset = 0;  // row of the position embedding of the first token (RoBERTa: pad id + 1)
+  std::int64_t position_offset = 0;  // row of the position embedding of the first token (RoBERTa: pad id + 1, and a
+                                     // padding token within a text has the row before, uncounted)
   std::int64_t token_types = 0;      // 0: no token-type embedding
   bool position_embedding = true;    // learned; false: ropes
   std::vector<Rope> ropes;

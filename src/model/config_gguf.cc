@@ -240,6 +240,7 @@ Rope read_rope(const ArchitectureKeys& keys, const Family& family, const Transfo
 void read_ropes(const ArchitectureKeys& keys, const Family& family, TransformerConfig& config) {
   if (family.rope.base == 0) return;
   config.ropes.push_back(read_rope(keys, family, config));
+  stretch_positions(config.ropes.front(), config);
   if (family.rope.window_base == 0) {
     for (LayerPattern& layer : config.pattern) layer.rope = 0;
     return;

@@ -31,6 +31,10 @@ bool has_window(WindowRule rule, std::int64_t layer, std::int64_t period);
 /// layer type. Fills in ropes and the pattern's index into them; takes pattern as filled in.
 void read_ropes(const ConfigKeys& keys, const Family& family, TransformerConfig& config);
 
+/// Positions up to where a scaling (yarn, dynamic) opens them, since some files leave the longest sequence at the
+/// original length.
+void stretch_positions(const Rope& rope, TransformerConfig& config);
+
 /// Throws BadFile where a rope turns an odd number of elements or more than a head has, or has as many factors as do
 /// not go with them.
 void check_rope(const Rope& rope, std::int64_t head_width, const std::string& where);

@@ -250,6 +250,16 @@ TEST(GgufConfig, LongropeMustBringItsFactors) {
   EXPECT_NE(message.find("rope.scaling.type"), message.npos) << message;
 }
 
+// As from config.json: the converters write max_position_embeddings, which files of Qwen2.5 leave at 32,768.
+TEST(GgufConfig, YarnOpensPositions) {
+  Metadata qwen2("qwen2");
+  qwen2.string("rope.scaling.type", "yarn").number("rope.scaling.factor", 4.0f);
+  EXPECT_EQ(256, qwen2.parse().max_positions);
+  EXPECT_EQ(128, qwen2.number("rope.scaling.original_context_length", 32u).parse().max_positions);
+  EXPECT_EQ(64, qwen2.number("rope.scaling.original_context_length", 8u).parse().max_positions);
+  EXPECT_EQ(64, qwen2.string("rope.scaling.type", "linear").parse().max_positions);
+}
+
 TEST(GgufConfig, ScalesOfTheLargestGemmasGoByTheirWidth) {
   const auto scale = [](const char* architecture, unsigned layers) {
     return Metadata(architecture)
