@@ -92,7 +92,7 @@ enum class LanguageHead : std::uint8_t {
 /// The one description of a transformer that config.json and GGUF metadata are turned into. What the forward pass does
 /// follows from these fields and the weights alone, never from the family's name.
 struct TransformerConfig {
-  std::string family;        // "bert", "llama": its entry in family.cc
+  std::string family;        // "bert", "llama": model_type of its entry in families_*.cc
   std::string architecture;  // as the file names it: "BertModel", of a GGUF file "llama"
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;            // hidden size

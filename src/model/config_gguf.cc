@@ -116,13 +116,13 @@ std::int64_t require_uniform(const ArchitectureKeys& keys, std::string_view key)
 void read_heads(const ArchitectureKeys& keys, TransformerConfig& config) {
   config.query_heads = require_uniform(keys, "attention.head_count");
   config.kv_heads = keys.find_uniform("attention.head_count_kv").value_or(config.query_heads);
-  check_heads(config, keys.where("attention.head_count_kv"));
   const auto key_width = keys.find_int("attention.key_length", 1);
   if (!key_width && config.width % config.query_heads != 0) {
     throw BadFile(keys.where("embedding_length") + ": " + std::to_string(config.width) + " is not a multiple of the " +
                   std::to_string(config.query_heads) + " heads");
   }
   config.head_width = key_width.value_or(config.width / config.query_heads);
+  check_heads(config, keys.where("attention.head_count"), keys.where("attention.head_count_kv"));
   const auto value_width = keys.find_int("attention.value_length", 1);
   if (value_width.value_or(config.head_width) != config.head_width) {
     throw UnsupportedModel(keys.where("attention.value_length") + ": " + std::to_string(*value_width) +

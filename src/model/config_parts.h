@@ -13,8 +13,9 @@ namespace sightline::model {
 /// A description with all that the family says and nothing of the file.
 TransformerConfig family_config(const Family& family);
 
-/// Throws BadFile, beginning with `where`, where the heads do not fit together or to the width.
-void check_heads(const TransformerConfig& config, const std::string& where);
+/// Throws BadFile where the heads do not fit together, or are too many or too wide. where_heads, where_kv_heads: how
+/// messages about their numbers begin.
+void check_heads(const TransformerConfig& config, const std::string& where_heads, const std::string& where_kv_heads);
 
 /// The activation that config.json calls so. Throws UnsupportedModel.
 Activation find_activation(std::string_view name, const std::string& where);

@@ -437,5 +437,15 @@ TEST(Families, RefuseNumbersThatMakeNoModel) {
   }
 }
 
+// What is planned before a tensor is seen multiplies them by tokens and layers.
+TEST(Families, RefuseHeadsThatAreMoreThanAnyModelHas) {
+  for (const auto& [heads, width] : {std::pair{1 << 16, 128}, {1 << 10, 1 << 14}, {1 << 24, 1}}) {
+    json config = read("llama");
+    config.update({{"num_attention_heads", heads}, {"num_key_value_heads", 1}, {"head_dim", width}});
+    const std::string message = error_of<BadFile>([&] { parse(config); });
+    EXPECT_NE(message.find("num_attention_heads"), message.npos) << message;
+  }
+}
+
 }  // namespace
 }  // namespace sightline::model
