@@ -12,14 +12,27 @@ namespace {
 
 using format::GgufMetadata;
 
-// They change the result, and no architecture here has them; a value of 0 (or none) stands for not.
-constexpr std::string_view kRefused[] = {
-    "attention.clamp_kqv", "attention.max_alibi_bias", "embedding_scale",
-    "logit_scale",         "residual_scale",           "rope.dimension_sections",
+// They change the result, and no architecture here has them, unless they are the number that stands for not.
+struct RefusedKey {
+  std::string_view key;
+  double neutral;
 };
 
-// What is read only of files without a tokenizer or with experts, notes of training, and settings of pooling and
-// classifiers, which are not run.
+constexpr RefusedKey kRefused[] = {
+    {"attention.clamp_kqv", 0},
+    {"attention.max_alibi_bias", 0},
+    {"attention.temperature_scale", 0},
+    {"embedding_scale", 0},
+    {"logit_scale", 0},
+    {"residual_scale", 0},
+    {"rope.dimension_sections", 0},
+    {"rope.scaling.yarn_attn_factor", 1},
+    {"rope.scaling.yarn_ext_factor", 1},
+    {"rope.scaling.yarn_log_multiplier", 0},
+};
+
+// What counts only in files without a tokenizer, with experts or with yarn, and is read there; notes of training;
+// settings of pooling and classifiers, which are not run.
 constexpr std::string_view kIdle[] = {
     "attention.layer_norm_epsilon",
     "attention.layer_norm_rms_epsilon",
@@ -101,10 +114,11 @@ void refuse_keys(const ArchitectureKeys& keys) {
   if (!keys.find_bool("attention.causal").value_or(true)) {
     throw UnsupportedModel(keys.where("attention.causal") + ": false is not supported in " + keys.architecture());
   }
-  for (const std::string_view key : kRefused) {
-    if (!keys.has(key)) continue;
-    const auto values = keys.metadata().find(keys.name(key))->is_array ? std::nullopt : keys.find_number(key);
-    if (values.value_or(1) != 0) throw UnsupportedModel(keys.where(key) + " is not supported");
+  for (const RefusedKey& refused : kRefused) {
+    if (!keys.has(refused.key)) continue;
+    const bool is_list = keys.metadata().find(keys.name(refused.key))->is_array;
+    if (!is_list && keys.find_number(refused.key) == refused.neutral) continue;
+    throw UnsupportedModel(keys.where(refused.key) + " is not supported");
   }
 }
 

@@ -295,7 +295,7 @@ TEST(GgufConfig, NamesKeysThatItDoesNotKnow) {
   Metadata llama("llama");
   llama.number("expert_count", 0u).number("expert_used_count", 0u).number("vocab_size", 64u);
   llama.number("rope.dimension_count", 16u).string("tensor_data_layout", "Meta AI original pth");
-  llama.number("attention.causal", true).number("logit_scale", 0.0f);
+  llama.number("attention.causal", true).number("logit_scale", 0.0f).number("rope.scaling.yarn_ext_factor", 1.0f);
   EXPECT_EQ(std::vector<std::string>{}, llama.parse().unknown_keys);
   llama.number("attention.made_up", 3u).number("rope.freq_base_swa", 10000.0f);
   EXPECT_EQ((std::vector<std::string>{"llama.attention.made_up", "llama.rope.freq_base_swa"}),
