@@ -92,7 +92,7 @@ enum class LanguageHead : std::uint8_t {
 /// The one description of a transformer that config.json and GGUF metadata are turned into. What the forward pass does
 /// follows from these fields and the weights alone, never from the family's name.
 struct TransformerConfig {
-  std::string family;        // "bert", "llama": its entry in family.cc
+  std::string family;        // "bert", "llama": model_type of its entry in families_*.cc
   std::string architecture;  // as the file names it: "BertModel", of a GGUF file "llama"
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;            // hidden size
@@ -104,7 +104,8 @@ struct TransformerConfig {
   std::int64_t head_width = 0;       // explicit, else width / query_heads (which must divide)
   std::int64_t inner_width = 0;      // of the MLP, of one expert
   std::int64_t max_positions = 0;    // the longest sequence
-  std::int64_t position_offset = 0;  // row of the position embedding of the first token (RoBERTa: pad id + 1)
+  std::int64_t position_offset = 0;  // row of the position embedding of the first token (RoBERTa: pad id + 1, and a
+                                     // padding token within a text has the row before, uncounted)
   std::int64_t token_types = 0;      // 0: no token-type embedding
   bool position_embedding = true;    // learned; false: ropes
   std::vector<Rope> ropes;

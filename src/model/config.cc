@@ -63,7 +63,7 @@ void read_heads(const ConfigKeys& keys, const SizeKeys& names, TransformerConfig
                   std::to_string(config.query_heads) + " heads");
   }
   if (config.head_width == 0) config.head_width = config.width / config.query_heads;
-  check_heads(config, keys.where(names.kv_heads.key));
+  check_heads(config, keys.where(names.query_heads.key), keys.where(names.kv_heads.key));
 }
 
 void read_sizes(const ConfigKeys& keys, const SizeKeys& names, TransformerConfig& config) {
@@ -102,7 +102,8 @@ void check_fixed_keys(const ConfigKeys& keys, std::span<const FixedKey> fixed_ke
     if (value == nlohmann::json::parse(fixed.json)) continue;
     throw UnsupportedModel(keys.where(fixed.key) + ": " +
                            format::quote(value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) +
-                           " is not supported (only " + std::string(fixed.json) + " is)");
+                           " is not supported (only " + std::string(fixed.json) + " is)" +
+                           (fixed.remedy.empty() ? "" : ": ") + std::string(fixed.remedy));
   }
 }
 
@@ -195,9 +196,14 @@ TransformerConfig family_config(const Family& family) {
   return config;
 }
 
-void check_heads(const TransformerConfig& config, const std::string& where) {
+void check_heads(const TransformerConfig& config, const std::string& where_heads, const std::string& where_kv_heads) {
+  if (config.query_heads > kMaxHeads || config.query_heads * config.head_width > kMaxHeadsWidth) {
+    throw BadFile(where_heads + ": " + std::to_string(config.query_heads) + " heads of " +
+                  std::to_string(config.head_width) + " elements are more than any model has (" +
+                  std::to_string(kMaxHeads) + " heads, " + std::to_string(kMaxHeadsWidth) + " elements in all)");
+  }
   if (config.query_heads % config.kv_heads == 0) return;
-  throw BadFile(where + ": " + std::to_string(config.query_heads) + " query heads are not a multiple of " +
+  throw BadFile(where_kv_heads + ": " + std::to_string(config.query_heads) + " query heads are not a multiple of " +
                 std::to_string(config.kv_heads) + " key/value heads");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "sightline/error.h"
 #include "src/model/config_parts.h"
@@ -11,7 +12,43 @@ namespace {
 
 using format::GgufMetadata;
 
-// Keys of the architecture that the file is of: "llama.block_count".
+// They change the result, and no architecture here has them, unless they are the number that stands for not.
+struct RefusedKey {
+  std::string_view key;
+  double neutral;
+};
+
+constexpr RefusedKey kRefused[] = {
+    {"attention.clamp_kqv", 0},
+    {"attention.max_alibi_bias", 0},
+    {"attention.temperature_scale", 0},
+    {"embedding_scale", 0},
+    {"logit_scale", 0},
+    {"residual_scale", 0},
+    {"rope.dimension_sections", 0},
+    {"rope.scaling.yarn_attn_factor", 1},
+    {"rope.scaling.yarn_ext_factor", 1},
+    {"rope.scaling.yarn_log_multiplier", 0},
+};
+
+// What counts only in files without a tokenizer, with experts or with yarn, and is read there; notes of training;
+// settings of pooling and classifiers, which are not run.
+constexpr std::string_view kIdle[] = {
+    "attention.layer_norm_epsilon",
+    "attention.layer_norm_rms_epsilon",
+    "classifier.output_labels",
+    "expert_used_count",
+    "feed_forward_length",
+    "pooling_type",
+    "rope.scaling.finetuned",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "tensor_data_layout",
+    "vocab_size",
+};
+
+// Keys of the architecture that the file is of: "llama.block_count". Remembers which were read, so that the others can
+// be named.
 class ArchitectureKeys {
  public:
   explicit ArchitectureKeys(const GgufMetadata& metadata)
@@ -21,23 +58,34 @@ class ArchitectureKeys {
   const GgufMetadata& metadata() const { return metadata_; }
   std::string name(std::string_view key) const { return architecture_ + "." + std::string(key); }
   std::string where(std::string_view key) const { return metadata_.where(name(key)); }
-  bool has(std::string_view key) const { return metadata_.has(name(key)); }
+  bool has(std::string_view key) const { return metadata_.has(note(key)); }
 
   std::int64_t require_int(std::string_view key, std::int64_t max) const {
-    return metadata_.require_int(name(key), 1, max);
+    return metadata_.require_int(note(key), 1, max);
   }
-  std::optional<std::int64_t> find_int(std::string_view key, std::int64_t min) const {
-    return metadata_.find_int(name(key), min, kMaxSize);
+  std::optional<std::int64_t> find_int(std::string_view key, std::int64_t min, std::int64_t max = kMaxSize) const {
+    return metadata_.find_int(note(key), min, max);
   }
   std::optional<double> find_positive(std::string_view key) const {
-    const auto value = metadata_.find_number(name(key));
+    const auto value = find_number(key);
     if (value) check_positive(*value, where(key));
     return value;
   }
-  std::optional<double> find_number(std::string_view key) const { return metadata_.find_number(name(key)); }
-  std::optional<std::string_view> find_string(std::string_view key) const { return metadata_.find_string(name(key)); }
+  std::optional<double> find_number(std::string_view key) const { return metadata_.find_number(note(key)); }
+  std::optional<bool> find_bool(std::string_view key) const { return metadata_.find_bool(note(key)); }
+  std::optional<std::string_view> find_string(std::string_view key) const { return metadata_.find_string(note(key)); }
   std::optional<std::vector<std::int64_t>> find_ints(std::string_view key) const {
-    return metadata_.find_ints(name(key));
+    return metadata_.find_ints(note(key));
+  }
+
+  // Keys of the architecture that were not read and may have an effect.
+  std::vector<std::string> unknown() const {
+    std::vector<std::string> keys = metadata_.keys();
+    std::erase_if(keys, [&](const std::string& key) {
+      if (!key.starts_with(architecture_ + ".") || read_.contains(key)) return true;
+      return std::ranges::find(kIdle, std::string_view(key).substr(architecture_.size() + 1)) != std::end(kIdle);
+    });
+    return keys;
   }
 
   // A size that some files give for each layer; it must be the same for all.
@@ -55,9 +103,24 @@ class ArchitectureKeys {
   }
 
  private:
+  std::string note(std::string_view key) const { return *read_.insert(name(key)).first; }
+
   const GgufMetadata& metadata_;
   std::string architecture_;
+  mutable std::set<std::string, std::less<>> read_;  // a record beside what the metadata means
 };
+
+void refuse_keys(const ArchitectureKeys& keys) {
+  if (!keys.find_bool("attention.causal").value_or(true)) {
+    throw UnsupportedModel(keys.where("attention.causal") + ": false is not supported in " + keys.architecture());
+  }
+  for (const RefusedKey& refused : kRefused) {
+    if (!keys.has(refused.key)) continue;
+    const bool is_list = keys.metadata().find(keys.name(refused.key))->is_array;
+    if (!is_list && keys.find_number(refused.key) == refused.neutral) continue;
+    throw UnsupportedModel(keys.where(refused.key) + " is not supported");
+  }
+}
 
 std::int64_t require_uniform(const ArchitectureKeys& keys, std::string_view key) {
   if (const auto value = keys.find_uniform(key)) return *value;
@@ -67,13 +130,13 @@ std::int64_t require_uniform(const ArchitectureKeys& keys, std::string_view key)
 void read_heads(const ArchitectureKeys& keys, TransformerConfig& config) {
   config.query_heads = require_uniform(keys, "attention.head_count");
   config.kv_heads = keys.find_uniform("attention.head_count_kv").value_or(config.query_heads);
-  check_heads(config, keys.where("attention.head_count_kv"));
   const auto key_width = keys.find_int("attention.key_length", 1);
   if (!key_width && config.width % config.query_heads != 0) {
     throw BadFile(keys.where("embedding_length") + ": " + std::to_string(config.width) + " is not a multiple of the " +
                   std::to_string(config.query_heads) + " heads");
   }
   config.head_width = key_width.value_or(config.width / config.query_heads);
+  check_heads(config, keys.where("attention.head_count"), keys.where("attention.head_count_kv"));
   const auto value_width = keys.find_int("attention.value_length", 1);
   if (value_width.value_or(config.head_width) != config.head_width) {
     throw UnsupportedModel(keys.where("attention.value_length") + ": " + std::to_string(*value_width) +
@@ -191,6 +254,7 @@ Rope read_rope(const ArchitectureKeys& keys, const Family& family, const Transfo
 void read_ropes(const ArchitectureKeys& keys, const Family& family, TransformerConfig& config) {
   if (family.rope.base == 0) return;
   config.ropes.push_back(read_rope(keys, family, config));
+  stretch_positions(config.ropes.front(), config);
   if (family.rope.window_base == 0) {
     for (LayerPattern& layer : config.pattern) layer.rope = 0;
     return;
@@ -215,7 +279,7 @@ void read_scores(const ArchitectureKeys& keys, TransformerConfig& config) {
 }
 
 void read_experts(const ArchitectureKeys& keys, TransformerConfig& config) {
-  const std::int64_t count = keys.find_int("expert_count", 0).value_or(0);
+  const std::int64_t count = keys.find_int("expert_count", 0, kMaxExperts).value_or(0);
   if (config.mlp != MlpKind::experts) {
     if (count > 0)
       throw UnsupportedModel(keys.where("expert_count") + ": experts are not supported in " + keys.architecture());
@@ -241,6 +305,7 @@ TransformerConfig parse_gguf_config(const GgufMetadata& metadata) {
   TransformerConfig config = family_config(family);
   config.architecture = keys.architecture();
   config.language_head = LanguageHead::output;
+  refuse_keys(keys);
   relax(config.biases.attention_input);
   relax(config.biases.attention_output);
   relax(config.biases.mlp);
@@ -251,6 +316,7 @@ TransformerConfig parse_gguf_config(const GgufMetadata& metadata) {
   read_experts(keys, config);
   read_windows(keys, family.traits.windows, config);
   read_ropes(keys, family, config);
+  config.unknown_keys = keys.unknown();
   return config;
 }
 

@@ -18,6 +18,10 @@ namespace sightline::model {
 inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMaxVocabulary = INT32_MAX;  // ids are 32 bits wide
 inline constexpr std::int64_t kMaxLayers = 4096;
+inline constexpr std::int64_t kMaxHeads = std::int64_t{1} << 16;
+inline constexpr std::int64_t kMaxHeadsWidth = std::int64_t{1} << 22;  // of all heads together: times tokens, layers
+                                                                       // and 4 bytes it still fits 64 bits
+inline constexpr std::int64_t kMaxExperts = 4096;  // of a layer; each has objects in memory before its tensors are seen
 
 /// Throws BadFile, beginning with `where`, for a number outside [1e-12, 1e12]: rope bases and factors, scales.
 double check_positive(double value, const std::string& where);

@@ -172,14 +172,6 @@ RopeSettings find_settings(const ConfigKeys& keys) {
   return found;
 }
 
-// Context that a scaling opens beyond max_position_embeddings, which some files leave at the original length.
-void stretch_positions(const Rope& rope, TransformerConfig& config) {
-  if (rope.scaling != RopeScaling::dynamic && rope.scaling != RopeScaling::yarn) return;
-  const double stretched =
-      std::min(static_cast<double>(kMaxSize), rope.factor * static_cast<double>(rope.original_positions));
-  config.max_positions = std::max(config.max_positions, static_cast<std::int64_t>(stretched));
-}
-
 }  // namespace
 
 void check_rope(const Rope& rope, std::int64_t head_width, const std::string& where) {
@@ -195,6 +187,13 @@ void check_rope(const Rope& rope, std::int64_t head_width, const std::string& wh
   if (rope.short_factors.size() != pairs || rope.long_factors.size() != pairs) {
     refuse("there must be " + std::to_string(pairs) + " short and long factors, one for each pair of elements");
   }
+}
+
+void stretch_positions(const Rope& rope, TransformerConfig& config) {
+  if (rope.scaling != RopeScaling::dynamic && rope.scaling != RopeScaling::yarn) return;
+  const double stretched =
+      std::min(static_cast<double>(kMaxSize), rope.factor * static_cast<double>(rope.original_positions));
+  config.max_positions = std::max(config.max_positions, static_cast<std::int64_t>(stretched));
 }
 
 void read_ropes(const ConfigKeys& keys, const Family& family, TransformerConfig& config) {

@@ -95,6 +95,7 @@ constexpr std::string_view kIdleKeys[] = {
 
 constexpr FixedKey kLlamaFixedKeys[] = {
     {"is_causal", "true"},
+    {"rope_interleaved", "false"},
 };
 
 constexpr FixedKey kFixedKeys[] = {
@@ -107,6 +108,11 @@ constexpr FixedKey kUnbiasedFixedKeys[] = {
     {"is_causal", "true"},
     {"attention_bias", "false"},
     {"mlp_bias", "false"},
+};
+
+constexpr FixedKey kPhi3FixedKeys[] = {
+    {"is_causal", "true"},     {"attention_bias", "false"}, {"mlp_bias", "false"},
+    {"lm_head_bias", "false"}, {"full_attn_mod", "1"},      {"interpolate_factor", "1"},
 };
 
 constexpr std::string_view kPrefixes[] = {"model."};
@@ -166,7 +172,7 @@ void fill_swiglu(TransformerConfig& config) {
 
 void read_gpt_oss(const ConfigKeys& keys, TransformerConfig& config) {
   fill_swiglu(config);
-  config.experts.count = keys.require_int("num_local_experts", 1);
+  config.experts.count = keys.require_int("num_local_experts", 1, kMaxExperts);
   config.experts.used = keys.find_int("num_experts_per_tok", 1).value_or(4);
   if (config.experts.used > config.experts.count) {
     throw BadFile(keys.where("num_experts_per_tok") + " must be at most num_local_experts");
@@ -230,7 +236,7 @@ constexpr Family kFamilies[] = {
      .gguf_names = &kPhi3GgufNames,
      .class_stem = "Phi3",
      .architectures = kDecoderClasses,
-     .fixed_keys = kUnbiasedFixedKeys,
+     .fixed_keys = kPhi3FixedKeys,
      .idle_keys = kIdleKeys},
     {.model_type = "gpt_oss",
      .gguf_architecture = "gpt-oss",

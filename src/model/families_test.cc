@@ -385,6 +385,7 @@ TEST(Families, NameTheKeyThatTheyCannotFollow) {
       {"roberta", "is_decoder", true},
       {"llama", "quantization_config", {{"quant_method", "mxfp4"}}},
       {"llama", "is_causal", false},
+      {"llama", "rope_interleaved", true},
       {"mistral", "attention_bias", true},
       {"phi3", "mlp_bias", true},
       {"gemma3", "use_bidirectional_attention", true},
@@ -425,6 +426,7 @@ TEST(Families, RefuseNumbersThatMakeNoModel) {
       {"gemma3", "query_pre_attn_scalar", 1e-300},
       {"gpt_oss", "num_experts_per_tok", 5},
       {"gpt_oss", "num_local_experts", 0},
+      {"gpt_oss", "num_local_experts", 1 << 24},
       {"gpt_oss", "swiglu_limit", -7},
   };
   for (const auto& change : changes) {
@@ -432,6 +434,16 @@ TEST(Families, RefuseNumbersThatMakeNoModel) {
     config[change.key] = change.value;
     const std::string message = error_of<BadFile>([&] { parse(config); });
     EXPECT_NE(message.find(change.key), message.npos) << message;
+  }
+}
+
+// What is planned before a tensor is seen multiplies them by tokens and layers.
+TEST(Families, RefuseHeadsThatAreMoreThanAnyModelHas) {
+  for (const auto& [heads, width] : {std::pair{1 << 16, 128}, {1 << 10, 1 << 14}, {1 << 24, 1}}) {
+    json config = read("llama");
+    config.update({{"num_attention_heads", heads}, {"num_key_value_heads", 1}, {"head_dim", width}});
+    const std::string message = error_of<BadFile>([&] { parse(config); });
+    EXPECT_NE(message.find("num_attention_heads"), message.npos) << message;
   }
 }
 

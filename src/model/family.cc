@@ -12,9 +12,15 @@ using FamilyList = std::span<const Family>;
 
 const FamilyList kLists[] = {encoder_families(), gpt_families(), llama_families(), gemma_families()};
 
+constexpr std::string_view kUnquantised = "use a GGUF file of the model, or its weights in F32, F16 or BF16";
+
 constexpr FixedKey kFixedEverywhere[] = {
-    {"add_cross_attention", "false"},        {"is_encoder_decoder", "false"}, {"pruned_heads", "{}"},
-    {"cross_attention_hidden_size", "null"}, {"quantization_config", "null"}, {"compression_config", "null"},
+    {"add_cross_attention", "false"},
+    {"is_encoder_decoder", "false"},
+    {"pruned_heads", "{}"},
+    {"cross_attention_hidden_size", "null"},
+    {"quantization_config", "null", kUnquantised},
+    {"compression_config", "null", kUnquantised},
 };
 
 // Initialisation acts in training alone, labels and task settings in heads that are not run, generation settings in
@@ -24,6 +30,7 @@ constexpr std::string_view kIdleEverywhere[] = {
     "_attn_implementation_autoset",
     "_commit_hash",
     "_name_or_path",
+    "_num_labels",
     "attn_implementation",
     "auto_map",
     "bad_words_ids",

@@ -71,7 +71,8 @@ struct Traits {
 /// A key that must have the value that the forward pass stands for, if it is there.
 struct FixedKey {
   std::string_view key;
-  std::string_view json;  // the value, as JSON
+  std::string_view json;         // the value, as JSON
+  std::string_view remedy = {};  // what to do where it is another
 };
 
 /// A class of the family, by the end of its name: "ForMaskedLM".

@@ -1,7 +1,6 @@
 #include "src/model/forward.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "src/ops/elementwise.h"
@@ -67,8 +66,17 @@ void ForwardPass::add_embeddings(std::size_t sequence, float* rows) const {
     ops::add_embedding(weights_.token_type_embedding, text.type_ids.empty() ? indexes : text.type_ids, rows);
   }
   if (!config.position_embedding) return;
-  std::iota(indexes.begin(), indexes.end(), static_cast<std::int32_t>(config.position_offset + text.begin));
+  number_positions(text, indexes);
   ops::add_embedding(weights_.position_embedding, indexes, rows);
+}
+
+// Rows of the position embedding, in order. Where they begin after a padding token's (RoBERTa), such a token within a
+// text has its own and is not counted.
+void ForwardPass::number_positions(const PassSequence& text, std::span<std::int32_t> indexes) const {
+  const auto first = static_cast<std::int32_t>(pass_.config.position_offset);
+  const std::int32_t padding = first - 1;  // no token's id where positions begin at 0
+  std::int32_t next = first + static_cast<std::int32_t>(text.begin);
+  for (std::size_t i = 0; i < indexes.size(); ++i) indexes[i] = text.ids[i] == padding ? padding : next++;
 }
 
 void ForwardPass::run_layer(int layer) {
@@ -149,16 +157,20 @@ void ForwardPass::pool() {
 void ForwardPass::compute_logits() {
   const TransformerConfig& config = pass_.config;
   const LanguageHeadWeights& head = *weights_.language_head;
-  Rows rows = logit_rows();
-  const std::int64_t count = static_cast<std::int64_t>(rows.size()) / config.width;
-  if (config.language_head == LanguageHead::transform) rows = transform(rows);
+  const bool of_last = pass_.options.logits == LogitRows::last,
+             transformed = config.language_head == LanguageHead::transform;
+  const Rows last = of_last ? last_rows() : Rows();
+  const Rows& chosen = of_last ? last : hidden_;
+  const std::int64_t count = static_cast<std::int64_t>(chosen.size()) / config.width;
+  const Rows dense = transformed ? transform(chosen) : Rows();
+  const Rows& rows = transformed ? dense : chosen;
   result_.logits.resize(count * config.vocabulary);
   apply(pass_, head.output, rows.data(), count, result_.logits.data());
   if (config.logit_softcap > 0) ops::softcap(result_.logits, config.logit_softcap, pass_.options.threads);
 }
 
-ForwardPass::Rows ForwardPass::logit_rows() const {
-  if (pass_.options.logits == LogitRows::all) return hidden_;
+// The last one of each sequence.
+ForwardPass::Rows ForwardPass::last_rows() const {
   const std::int64_t width = pass_.config.width;
   Rows last;
   for (std::size_t s = 0; s < pass_.sequences.size(); ++s) {

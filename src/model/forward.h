@@ -26,6 +26,7 @@ class ForwardPass {
 
   void embed();
   void add_embeddings(std::size_t sequence, float* rows) const;
+  void number_positions(const PassSequence& text, std::span<std::int32_t> indexes) const;
   void run_layer(int layer);
   void run_parallel(int layer, const LayerWeights& weights);
   void add_branch(const ops::Norm& post_norm);
@@ -33,7 +34,7 @@ class ForwardPass {
   Rows asked(const Rows& rows) const;
   void pool();
   void compute_logits();
-  Rows logit_rows() const;
+  Rows last_rows() const;
   Rows transform(const Rows& rows) const;
   const float* normalised(const ops::Norm& norm);
   void normalise_hidden(const ops::Norm& norm);

@@ -106,6 +106,7 @@ TEST(GgufConfig, DescribesTheFilesOfTheConformanceSet) {
     TransformerConfig config = read_config(file(item.name));
     const Weights weights = load_weights(file(item.name), config);
     EXPECT_TRUE(weights.warnings.empty()) << item.name << ": " << weights.warnings.front();
+    EXPECT_EQ(std::vector<std::string>{}, config.unknown_keys) << item.name;
     json got = describe(config);
     if (config.family == "phi3") {  // the factors themselves are compared below
       for (const char* factors : {"short", "long"}) EXPECT_EQ(1u, got["ropes"][0].erase(factors)) << factors;
@@ -159,11 +160,14 @@ class Metadata {
     return *this;
   }
 
-  TransformerConfig parse() const {
+  GgufBuilder builder() const {
     GgufBuilder builder;
     builder.string("general.architecture", architecture_);
     for (const auto& [key, write] : pairs_) write(builder);
-    const std::string bytes = builder.bytes();
+    return builder;
+  }
+  TransformerConfig parse() const {
+    const std::string bytes = builder().bytes();
     return parse_gguf_config(
         format::GgufFile::parse(std::as_bytes(std::span(bytes.data(), bytes.size())), "model.gguf").metadata());
   }
@@ -233,6 +237,29 @@ TEST(GgufConfig, Scalings) {
   EXPECT_NE(message.find("made_up"), message.npos) << message;
 }
 
+// Positions as they would be without a scaling give other results from the first token on.
+TEST(GgufConfig, LongropeMustBringItsFactors) {
+  const format::TestDirectory directory;
+  Metadata phi3("phi3");
+  phi3.number("vocab_size", 1u).string("rope.scaling.type", "longrope");
+  const std::filesystem::path path =
+      directory.put("m.gguf", phi3.builder().tensor("token_embd.weight", {64, 1}, 0, std::string(256, 0)).bytes());
+  TransformerConfig config = read_config(path);
+  const std::string message = error_of<BadFile>([&] { load_weights(path, config); });
+  EXPECT_NE(message.find("rope_factors_short.weight"), message.npos) << message;
+  EXPECT_NE(message.find("rope.scaling.type"), message.npos) << message;
+}
+
+// As from config.json: the converters write max_position_embeddings, which files of Qwen2.5 leave at 32,768.
+TEST(GgufConfig, YarnOpensPositions) {
+  Metadata qwen2("qwen2");
+  qwen2.string("rope.scaling.type", "yarn").number("rope.scaling.factor", 4.0f);
+  EXPECT_EQ(256, qwen2.parse().max_positions);
+  EXPECT_EQ(128, qwen2.number("rope.scaling.original_context_length", 32u).parse().max_positions);
+  EXPECT_EQ(64, qwen2.number("rope.scaling.original_context_length", 8u).parse().max_positions);
+  EXPECT_EQ(64, qwen2.string("rope.scaling.type", "linear").parse().max_positions);
+}
+
 TEST(GgufConfig, ScalesOfTheLargestGemmasGoByTheirWidth) {
   const auto scale = [](const char* architecture, unsigned layers) {
     return Metadata(architecture)
@@ -263,6 +290,31 @@ TEST(GgufConfig, RefusesWhatItDoesNotKnow) {
             std::string::npos);
 }
 
+// As llama.cpp's converters and older ones write beside what counts.
+TEST(GgufConfig, NamesKeysThatItDoesNotKnow) {
+  Metadata llama("llama");
+  llama.number("expert_count", 0u).number("expert_used_count", 0u).number("vocab_size", 64u);
+  llama.number("rope.dimension_count", 16u).string("tensor_data_layout", "Meta AI original pth");
+  llama.number("attention.causal", true).number("logit_scale", 0.0f).number("rope.scaling.yarn_ext_factor", 1.0f);
+  EXPECT_EQ(std::vector<std::string>{}, llama.parse().unknown_keys);
+  llama.number("attention.made_up", 3u).number("rope.freq_base_swa", 10000.0f);
+  EXPECT_EQ((std::vector<std::string>{"llama.attention.made_up", "llama.rope.freq_base_swa"}),
+            llama.parse().unknown_keys);
+}
+
+TEST(GgufConfig, RefusesKeysThatChangeTheResult) {
+  const auto refusal = [](const Metadata& metadata) { return error_of<UnsupportedModel>([&] { metadata.parse(); }); };
+  EXPECT_NE(refusal(Metadata("qwen2").number("attention.causal", false)).find("attention.causal"), std::string::npos);
+  for (const char* key :
+       {"attention.clamp_kqv", "attention.max_alibi_bias", "embedding_scale", "logit_scale", "residual_scale"}) {
+    const std::string message = refusal(Metadata("llama").number(key, 8.0f));
+    EXPECT_NE(message.find(key), message.npos) << message;
+  }
+  const std::string message =
+      refusal(Metadata("qwen2").numbers<std::uint32_t>("rope.dimension_sections", {16, 24, 24, 0}));
+  EXPECT_NE(message.find("dimension_sections"), message.npos) << message;
+}
+
 TEST(GgufConfig, RefusesSizesThatMakeNoModel) {
   for (const char* key : {"block_count", "embedding_length", "feed_forward_length", "context_length",
                           "attention.head_count", "attention.layer_norm_rms_epsilon"}) {
@@ -288,6 +340,13 @@ TEST(GgufConfig, RefusesSizesThatMakeNoModel) {
   error_of<BadFile>([] { Metadata("llama").string("rope.freq_base", "10000").parse(); });
   error_of<BadFile>([] { Metadata("gemma2").number("attn_logit_softcapping", -1.0f).parse(); });
   error_of<BadFile>([] { Metadata("gpt-oss").number("expert_feed_forward_length", 64u).parse(); });
+  error_of<BadFile>([] {  // each would take memory before its tensors are seen to be missing
+    Metadata("gpt-oss")
+        .number("expert_feed_forward_length", 64u)
+        .number("expert_count", 1u << 24)
+        .number("expert_used_count", 4u)
+        .parse();
+  });
   error_of<BadFile>([] {
     Metadata("gpt-oss")
         .number("expert_feed_forward_length", 64u)

@@ -16,11 +16,13 @@
 namespace sightline::model {
 namespace {
 
-std::vector<std::string> collect_warnings(const TransformerConfig& config, std::vector<std::string> warnings) {
+std::vector<std::string> collect_warnings(const TransformerConfig& config, Weights& weights) {
+  std::vector<std::string> warnings = std::exchange(weights.warnings, {});
   if (!config.unknown_keys.empty()) {
     std::string keys;
     for (const std::string& key : config.unknown_keys) keys += (keys.empty() ? "" : ", ") + format::quote(key);
-    warnings.push_back("config.json: keys not known and not used: " + keys);
+    const char* where = weights.checkpoint.metadata() != nullptr ? "metadata" : "config.json";
+    warnings.push_back(fmt::format("{}: keys not known and not used: {}", where, keys));
   }
   return warnings;
 }
@@ -46,7 +48,7 @@ Transformer Transformer::load(const std::filesystem::path& path, const LoadOptio
   const auto impl = std::make_shared<Impl>();
   impl->config = read_config(path);
   impl->weights = load_weights(path, impl->config);
-  impl->warnings = collect_warnings(impl->config, std::exchange(impl->weights.warnings, {}));
+  impl->warnings = collect_warnings(impl->config, impl->weights);
   if (options.strict && !impl->warnings.empty()) throw BadFile(path.string() + ": " + impl->warnings.front());
   Transformer transformer;
   transformer.impl_ = impl;

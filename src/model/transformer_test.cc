@@ -113,6 +113,21 @@ TEST(Transformer, GivesLogitsOfTheRowsAskedFor) {
   EXPECT_TRUE(transformer.forward(views(texts)).logits.empty());
 }
 
+// As the reference numbers them: a padding token has the position of its id and is not counted.
+TEST(Transformer, PaddingTokensWithinATextOfRobertaAreNotCounted) {
+  const Transformer transformer = Transformer::load(conformance_model("roberta"));
+  ASSERT_EQ(2, transformer.config().position_offset);
+  const std::vector<Text> texts = {{{5, 1, 7}, {}}, {{5, 7}, {}}, {{1}, {}}, {{5, 6, 7}, {}}};
+  const ForwardResult result = transformer.forward(views(texts), {.keep_hidden_states = true});
+  const auto embedded = [&](std::int64_t row) {
+    const float* values = result.hidden_states.at(0).data() + row * result.width;
+    return std::vector<float>(values, values + result.width);
+  };
+  EXPECT_EQ(embedded(2), embedded(4));  // 7, the second token that counts
+  EXPECT_EQ(embedded(1), embedded(5));  // padding, wherever it stands
+  EXPECT_NE(embedded(2), embedded(8));
+}
+
 TEST(Unpadded, FindsTheRealTokens) {
   const std::vector<std::int32_t> ids = {0, 0, 7, 8, 5, 6, 0, 0, 1, 2, 3, 4};
   const std::vector<std::uint8_t> mask = {0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1};

@@ -178,13 +178,23 @@ std::optional<std::vector<float>> load_rope_factors(Loading& loading, std::strin
   return factors;
 }
 
+// A file that says longrope and brings no factors would run with plain positions.
+void require_no_longrope(const Loading& loading) {
+  const format::GgufMetadata& metadata = *loading.weights.checkpoint.metadata();
+  const std::string key = loading.config.architecture + ".rope.scaling.type";
+  if (metadata.find_string(key) != "longrope") return;
+  throw BadFile(metadata.where(key) +
+                " is longrope, but there are no rope_factors_short.weight and "
+                "rope_factors_long.weight");
+}
+
 // rope_freqs divides the frequencies at any length; rope_factors_short does up to the original length,
 // rope_factors_long beyond.
 void load_rope_tensors(Loading& loading) {
   auto divisors = load_rope_factors(loading, "rope_freqs.weight");
   const auto short_factors = load_rope_factors(loading, "rope_factors_short.weight");
   const auto long_factors = load_rope_factors(loading, "rope_factors_long.weight");
-  if (!divisors && !short_factors && !long_factors) return;
+  if (!divisors && !short_factors && !long_factors) return require_no_longrope(loading);
   Rope& rope = loading.config.ropes.front();
   if (rope.scaling != RopeScaling::none && !(divisors && rope.scaling == RopeScaling::linear)) {
     throw UnsupportedModel(loading.weights.checkpoint.name() +

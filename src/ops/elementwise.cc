@@ -5,6 +5,7 @@
 #include "src/cpu/dispatch.h"
 #include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
+#include "src/ops/row_tasks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/elementwise.cc"
@@ -143,12 +144,8 @@ void map_blocks(std::span<float> x, int threads, void (*values)(float*, std::siz
 template <class Row>
 void for_gated_rows(const GatedRows& in, float* y, int threads, const Row& row) {
   cpu::ensure_target();
-  const std::int64_t of_task = std::max<std::int64_t>(kBlock / std::max<std::int64_t>(in.width, 1), 1);
-  cpu::parallel_for((in.rows + of_task - 1) / of_task, threads, [&](std::int64_t task) {
-    for (std::int64_t r = task * of_task; r < std::min((task + 1) * of_task, in.rows); ++r) {
-      row(in.gate + r * in.row_stride, in.up + r * in.row_stride, y + r * in.width);
-    }
-  });
+  for_each_row(in.rows, in.width, kBlock, threads,
+               [&](std::int64_t r) { row(in.gate + r * in.row_stride, in.up + r * in.row_stride, y + r * in.width); });
 }
 
 using GateRow = void (*)(const float*, const float*, std::int64_t, std::int64_t, float*);

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "src/cpu/dispatch.h"
-#include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
+#include "src/ops/row_tasks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/experts.cc"
@@ -74,12 +74,8 @@ ExpertChoice choose_experts(const float* logits, std::int64_t rows, std::int64_t
 void add_expert(const std::vector<ExpertRow>& chosen, const float* x, std::int64_t width, float* y, int threads) {
   cpu::ensure_target();
   const auto add = SIGHTLINE_DISPATCH(add_scaled);
-  const auto count = static_cast<std::int64_t>(chosen.size());
-  cpu::parallel_for((count + kTaskRows - 1) / kTaskRows, threads, [&](std::int64_t task) {
-    for (std::int64_t i = task * kTaskRows; i < std::min((task + 1) * kTaskRows, count); ++i) {
-      add(x + i * width, chosen[i].weight, width, y + chosen[i].row * width);
-    }
-  });
+  for_each_row(std::ssize(chosen), 1, kTaskRows, threads,
+               [&](std::int64_t i) { add(x + i * width, chosen[i].weight, width, y + chosen[i].row * width); });
 }
 
 }  // namespace ops

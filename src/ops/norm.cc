@@ -1,11 +1,10 @@
 #include "src/ops/norm.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "src/cpu/dispatch.h"
-#include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
+#include "src/ops/row_tasks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/norm.cc"
@@ -88,29 +87,21 @@ HWY_EXPORT(normalise_row);
 namespace ops {
 namespace {
 
-// Values of a task: some 10 us of work, so that a hand-over costs nothing.
-constexpr std::int64_t kTaskValues = 16384;
-
-template <class Body>
-void for_each_row(std::int64_t rows, std::int64_t row_values, int threads, const Body& body) {
-  const std::int64_t of_task = std::max<std::int64_t>(kTaskValues / std::max<std::int64_t>(row_values, 1), 1);
-  cpu::parallel_for((rows + of_task - 1) / of_task, threads, [&](std::int64_t task) {
-    for (std::int64_t r = task * of_task; r < std::min((task + 1) * of_task, rows); ++r) body(r);
-  });
-}
+constexpr std::int64_t kTaskValues = 16384;  // some 10 us of work
 
 }  // namespace
 
 void normalise(const Norm& norm, const float* x, std::int64_t rows, float* y, int threads) {
   cpu::ensure_target();
   const auto row = SIGHTLINE_DISPATCH(normalise_row);
-  for_each_row(rows, norm.width, threads, [&](std::int64_t r) { row(norm, x + r * norm.width, y + r * norm.width); });
+  for_each_row(rows, norm.width, kTaskValues, threads,
+               [&](std::int64_t r) { row(norm, x + r * norm.width, y + r * norm.width); });
 }
 
 void normalise_heads(const Norm& norm, const HeadRows& heads, int threads) {
   cpu::ensure_target();
   const auto row = SIGHTLINE_DISPATCH(normalise_row);
-  for_each_row(heads.rows, heads.heads * norm.width, threads, [&](std::int64_t r) {
+  for_each_row(heads.rows, heads.heads * norm.width, kTaskValues, threads, [&](std::int64_t r) {
     for (std::int64_t h = 0; h < heads.heads; ++h) row(norm, heads.at(r, h), heads.at(r, h));
   });
 }

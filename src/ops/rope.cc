@@ -1,11 +1,10 @@
 #include "src/ops/rope.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "src/cpu/dispatch.h"
-#include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
+#include "src/ops/row_tasks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/ops/rope.cc"
@@ -72,14 +71,6 @@ namespace {
 constexpr std::int64_t kTaskAngles = 512;
 constexpr std::int64_t kTaskPairs = 8192;
 
-template <class Body>
-void for_each_row(std::int64_t rows, std::int64_t of_task, int threads, const Body& body) {
-  of_task = std::max<std::int64_t>(of_task, 1);
-  cpu::parallel_for((rows + of_task - 1) / of_task, threads, [&](std::int64_t task) {
-    for (std::int64_t r = task * of_task; r < std::min((task + 1) * of_task, rows); ++r) body(r);
-  });
-}
-
 }  // namespace
 
 void append_positions(std::span<const double> frequencies, double factor, std::int64_t begin, std::int64_t count,
@@ -89,7 +80,7 @@ void append_positions(std::span<const double> frequencies, double factor, std::i
   const std::size_t before = table.cos.size();
   table.cos.resize(before + count * pairs);
   table.sin.resize(before + count * pairs);
-  for_each_row(count, kTaskAngles / std::max<std::int64_t>(pairs, 1), threads, [&](std::int64_t row) {
+  for_each_row(count, pairs, kTaskAngles, threads, [&](std::int64_t row) {
     float *cos = table.cos.data() + before + row * pairs, *sin = table.sin.data() + before + row * pairs;
     for (std::int64_t i = 0; i < pairs; ++i) {
       const double angle = static_cast<double>(begin + row) * frequencies[i];
@@ -103,7 +94,7 @@ void rotate(const RopeTable& table, bool adjacent, const HeadRows& heads, int th
   cpu::ensure_target();
   const auto turn = adjacent ? SIGHTLINE_DISPATCH(turn_adjacent) : SIGHTLINE_DISPATCH(turn_halves);
   const std::int64_t pairs = table.pairs;
-  for_each_row(heads.rows, kTaskPairs / std::max<std::int64_t>(pairs * heads.heads, 1), threads, [&](std::int64_t r) {
+  for_each_row(heads.rows, pairs * heads.heads, kTaskPairs, threads, [&](std::int64_t r) {
     const float *cos = table.cos.data() + r * pairs, *sin = table.sin.data() + r * pairs;
     for (std::int64_t h = 0; h < heads.heads; ++h) turn(heads.at(r, h), cos, sin, pairs);
   });
