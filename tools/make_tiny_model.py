@@ -179,6 +179,8 @@ def main():
     parser.add_argument("--head-width", type=int, default=8)
     parser.add_argument("--causal", action="store_true", help="a decoder; it has an even number of heads")
     sizes = parser.parse_args()
+    if sizes.heads < 1 or sizes.heads % (2 if sizes.causal else 1):
+        parser.error(f"--heads {sizes.heads}: a decoder has an even number of them, a BERT at least one")
     directory = sizes.directory
     directory.mkdir(parents=True, exist_ok=True)
     if sizes.causal:

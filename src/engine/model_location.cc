@@ -50,8 +50,9 @@ ModelLocation locate_directory(const fs::path& directory, const std::string& nam
 
 ModelLocation locate_file(const fs::path& path, const std::string& name) {
   const std::string ending = path.extension().string();
-  // What only claims to be a GGUF file is told of by its reader.
+  // What only claims to be a GGUF file is told of by its reader, as is what cannot be read at all.
   if (ending == ".gguf" || format::is_gguf(path)) return {path, name, true};
+  if (format::is_unreadable(path)) return {path, name, true};
   if (ending == ".bin" || ending == ".pt" || ending == ".pth") {
     throw BadArgument(
         fmt::format("{}: not a model that is opened; sightline import reads llama2.c files and torch "
@@ -84,7 +85,13 @@ void require_whole(const std::string& repository, const fs::path& snapshot) {
 }
 
 [[noreturn]] void refuse_absent(const std::string& spec, const std::optional<HubName>& name) {
-  if (!name || name->repository.find('/') == std::string::npos) {
+  std::error_code ignored;
+  if (fs::is_symlink(spec, ignored)) {
+    throw BadArgument(
+        fmt::format("{}: a symbolic link to {}, which is not there", spec, fs::read_symlink(spec, ignored).string()));
+  }
+  // A repository is not named as a file is.
+  if (!name || name->repository.find('/') == std::string::npos || name->repository.ends_with(".gguf")) {
     throw BadArgument(fmt::format("{}: no such file or directory", spec));
   }
   const auto hub = hub_cache_directory();

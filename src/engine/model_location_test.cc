@@ -212,6 +212,23 @@ TEST_F(FindModel, TakesWhatLooksLikeAPathForOne) {
   }
 }
 
+TEST_F(FindModel, TakesTheNameOfAFileForOne) {
+  EXPECT_EQ(refusal("models/absent.gguf"), "models/absent.gguf: no such file or directory");
+  const fs::path link = directory / "link.gguf";
+  fs::create_symlink("nowhere", link);
+  EXPECT_EQ(refusal(link.string()), link.string() + ": a symbolic link to nowhere, which is not there");
+}
+
+// Nothing is said of the content of what cannot be read.
+TEST_F(FindModel, LeavesWhatCannotBeReadToItsReader) {
+  fs::create_symlink("ring", directory / "ring");
+  EXPECT_EQ(find_model((directory / "ring").string()).path, directory / "ring");
+  const fs::path locked = directory.put("locked", "x");
+  fs::permissions(locked, fs::perms::none);
+  if (std::ifstream(locked)) GTEST_SKIP() << "this user reads every file";
+  EXPECT_TRUE(find_model(locked.string()).gguf);
+}
+
 TEST_F(FindModel, ListsTheCache) {
   put_model("org--name", kFirst);
   point("org--name", kFirst);

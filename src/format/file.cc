@@ -129,6 +129,13 @@ bool is_directory(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+bool is_unreadable(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return true;
+  ::close(descriptor);
+  return false;
+}
+
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   return read_all(Descriptor(path, O_RDONLY), path, max_bytes);
 }

@@ -29,6 +29,8 @@ class MappedFile {
 bool is_present(const std::filesystem::path& path);
 /// Whether it is a directory that can be looked at. Throws nothing.
 bool is_directory(const std::filesystem::path& path);
+/// Whether what has that name cannot be opened, which opening it explains. Throws nothing.
+bool is_unreadable(const std::filesystem::path& path);
 
 /// The whole content of a file, which may be a pipe. Throws BadFile, also where it is longer than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);

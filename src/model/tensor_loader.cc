@@ -138,8 +138,9 @@ void TensorLoader::warn_about_unused() {
     if (!name.empty() && !starts_with_any(name, names_.unused_prefixes)) left.push_back(format::quote(stored));
   }
   if (left.empty()) return;
-  weights_.warnings.push_back(fmt::format("{} tensor{} of the file not used: {}", left.size(),
-                                          left.size() == 1 ? " is" : "s are", list_some(left)));
+  weights_.warnings.push_back(
+      left.size() == 1 ? fmt::format("a tensor of the file is not used: {}", left.front())
+                       : fmt::format("{} tensors of the file are not used: {}", left.size(), list_some(left)));
 }
 
 const format::Tensor* TensorLoader::find(const std::string& name, const TensorShape& shape) {

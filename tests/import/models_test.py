@@ -79,6 +79,15 @@ class Llama2c(importing.Importing):
                 numpy.testing.assert_array_equal(tensors[layer + "self_attn.q_proj.weight"], arrays["q"][1][rows])
                 shutil.rmtree(self.out)
 
+    def test_refuses_broken_tokenizers(self):
+        whole, checkpoint = tokenizer_bin(PIECES), self.put("m.bin", self.checkpoint()[1])
+        for size in range(0, len(whole), 7):
+            err = self.refused(checkpoint, "--tokenizer", self.put("cut.bin", whole[:size]))
+            self.assertRegex(err, r"not a tokenizer of \d+ pieces: it holds \d+, and \d+ bytes more")
+        for score in [float("nan"), float("inf"), -float("inf")]:
+            content = whole[:4] + struct.pack("<f", score) + whole[8:]
+            self.assertIn("no number", self.refused(checkpoint, "--tokenizer", self.put("scores.bin", content)))
+
     def test_writes_the_tokenizer(self):
         self.convert(self.put("m.bin", self.checkpoint()[1]), "--tokenizer", self.tokenizer)
         tokenizer = json.loads((self.out / "tokenizer.json").read_text())

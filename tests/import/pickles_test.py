@@ -132,6 +132,27 @@ class Torch(importing.Importing):
             level = {"a": level, "b": level, "c": level}
         self.refused(self.model(zip_of(pickle_of(level), {"0": bytes(8)})))
 
+    def test_refuses_programs_that_take_longer_or_more_than_they_say(self):
+        bomb = b"N\x85q\x00" + b"".join(b"h%ch%c\x86q%c" % (i, i, i + 1) for i in range(60))  # a tuple of 2**60 values
+        called = b"ctorch\nSize\nq\x000)q\x01" + b"".join(b"h\x00h%ch%c\x86\x85Rq%c" % (i, i, i + 1) for i in range(1, 60))
+        for program in [
+            b"\x80\x02}" + called + b"Ns.", b"\x80\x02}" + bomb + b"Ns.", b"\x80\x02}(" + bomb + b"Nu.", b"\x80\x04(" + bomb + b"\x91.",
+            b"\x80\x04\x8f(" + bomb + b"\x90.", b"\x80\x02}ctorch\nSize\n(" + bomb + b"tRNs.",
+            b"\x80\x02}r" + struct.pack("<I", 1 << 31) + b".", b"}p%d\n." % (1 << 31), b"(dp%d\n." % (1 << 40),
+        ]:
+            for content in [zip_of(program, {}), legacy_of(program, [])]:
+                self.assertIn("its pickle", self.refused(self.model(content)), program)
+        keys = b"\x80\x02]q\x00" + b"".join(b"]q%c(h%ch%ce" % (i + 1, i, i) for i in range(60)) + b"."
+        whole = legacy_of(pickle_of({}), [])
+        self.assertIn("list of storages", self.refused(self.model(whole.removesuffix(pickle.dumps([], 2)) + keys)))
+
+    def test_asks_an_object_for_nothing_that_its_pickle_gave_it(self):
+        for name in ["items", "get", "__class__", "keys"]:
+            program = b"ccollections\nOrderedDict\n)R}X%c\x00\x00\x00%bK\x01sb." % (len(name), name.encode())
+            self.assertIn("no tensor is in it", self.refused(self.model(zip_of(program, {}))), name)
+        number = pickle.dumps({1 << 20000: None}, 2)  # more digits than Python spells
+        self.assertIn("no tensor is in it", self.refused(self.model(zip_of(number, {}))))
+
     def test_refuses_broken_files(self):
         for layout in ["zip", "legacy"]:
             whole = (PICKLES / f"{layout}.bin").read_bytes()

@@ -5,6 +5,7 @@ A checkpoint is a header of 7 int32 (dim, hidden, layers, heads, kv heads, vocab
 (i, i + width/2), so that rows of the query and key matrices move.
 """
 
+import math
 import pathlib
 import struct
 
@@ -129,7 +130,10 @@ def read_pieces(path, count):
         pieces.append((data[at : at + length], score))
         at += length
     if len(pieces) != count or at != len(data):
-        raise ImportFailure(f"{path}: not a tokenizer of {count} pieces: it holds {len(pieces)}, and {len(data) - at} bytes more")
+        rest = max(len(data) - at, 0)
+        raise ImportFailure(f"{path}: not a tokenizer of {count} pieces: it holds {len(pieces)}, and {rest} bytes more")
+    if not all(math.isfinite(score) for _, score in pieces):
+        raise ImportFailure(f"{path}: a piece whose score is no number")
     try:
         return [(piece.decode("utf-8"), score) for piece, score in pieces]
     except UnicodeDecodeError as error:

@@ -21,6 +21,10 @@ STORAGES = {"DoubleStorage": "F64", "FloatStorage": "F32", "HalfStorage": "F16",
 LEGACY_MAGIC, LEGACY_PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 MAX_PICKLE = 64 << 20  # bytes of the program: names and shapes, no numbers
 MAX_TENSORS, MAX_DEPTH, MAX_AXES = 100_000, 4, 8
+MAX_TUPLE = 10_000  # values in a tuple and in the tuples within it, each as often as it stands there
+MARK = 0  # on the stack of scan(), where sizes are above 0
+FILLING = ("APPEND", "APPENDS", "SETITEM", "SETITEMS", "BUILD")  # leave what they fill on the stack
+NEEDLESS = {"BYTEARRAY8": "a bytearray", "FROZENSET": "a set", "EMPTY_SET": "a set", "ADDITEMS": "a set"}
 MAX_GROWTH = 4  # bytes of tensors for a byte of the file: tied weights stand there twice
 
 # What a pickle hands around; tuples, so that it cannot change them.
@@ -90,12 +94,54 @@ class Reader(pickle.Unpickler):
         return storage
 
 
+def tuple_size(opcode, parts):
+    """Steps that hashing what `opcode` makes of `parts` may take. Tuples do not keep their hash, so that one which names
+    another twice, and so on, takes twice as long at every level; whatever else holds values cannot be hashed."""
+    if opcode.name in ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "REDUCE", "BINPERSID"):
+        return 1 + sum(parts)
+    return 1
+
+
 def scan(file):
-    """Refuses a pickle that would have memory set aside for bytes that need not follow; no torch.save writes that opcode."""
+    """Refuses a pickle that takes more memory or time than its length tells: Python's reader sets memory aside for
+    bytes that need not follow (a bytearray) and for all numbers up to that of a remembered value, and cannot be
+    interrupted while it hashes."""
     begin = file.tell()
-    if any(opcode.name == "BYTEARRAY8" for opcode, _, _ in pickletools.genops(file)):
-        raise Refused("its pickle holds a bytearray, which a file of weights does not need")
+    stack, remembered = [], {}
+    for opcode, argument, _ in pickletools.genops(file):
+        if opcode.name in NEEDLESS:
+            raise Refused(f"its pickle holds {NEEDLESS[opcode.name]}, which a file of weights does not need")
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT"):
+            if argument > file.tell():
+                raise Refused(f"its pickle remembers a value under the number {argument}")
+            remembered[argument] = stack[-1]
+        elif opcode.name == "MEMOIZE":
+            remembered[len(remembered)] = stack[-1]
+        elif opcode.name in ("GET", "BINGET", "LONG_BINGET"):
+            stack.append(remembered[argument])
+        elif opcode.name == "DUP":
+            stack.append(stack[-1])
+        elif opcode.name != "POP":
+            parts = popped(stack, opcode.stack_before)
+            made = parts[0] if opcode.name in FILLING else tuple_size(opcode, parts)
+            if made > MAX_TUPLE:
+                raise Refused(f"its pickle nests tuples of more than {MAX_TUPLE} values")
+            stack += [MARK if after is pickletools.markobject else made for after in opcode.stack_after]
+        else:
+            stack.pop()
     file.seek(begin)
+
+
+def popped(stack, before):
+    """What an opcode takes off the stack: so many values, or all down to the last mark and what stands below it."""
+    if pickletools.markobject not in before:
+        return [stack.pop() for _ in before][::-1]
+    parts = []
+    while stack[-1] != MARK:
+        parts.append(stack.pop())
+    stack.pop()
+    below = before.index(pickletools.markobject)
+    return [stack.pop() for _ in range(below)][::-1] + parts[::-1]
 
 
 def run(file, storages):
@@ -178,7 +224,8 @@ class LegacyStorages:
 
     def find(self, keys, file, at):
         """Where each storage lies, from `at` on: an int64 of its size, then its elements, in the order of `keys`."""
-        if type(keys) is not list or set(map(str, keys)) != set(self.storages) or len(keys) != len(self.storages):
+        named = type(keys) is list and all(type(key) is str for key in keys)
+        if not named or set(keys) != set(self.storages) or len(keys) != len(self.storages):
             raise Refused("its list of storages is not that of its pickle")
         end = file.seek(0, io.SEEK_END)
         for key in keys:
@@ -202,8 +249,8 @@ def named_views(value, prefix="", depth=0, found=None):
     """Tensors by dotted name, and names of what else there is. Bounded: a pickle can mention one dictionary many times."""
     found = ({}, []) if found is None else found
     views, others = found
-    for key, item in value.items():
-        name = prefix + str(key)[:1000]
+    for key, item in dict.items(value):  # the pickle may have given the object an `items` of its own
+        name = prefix + (str(key)[:1000] if type(key) is str or is_count(key) else type(key).__name__)
         if len(views) + len(others) > MAX_TENSORS:
             raise Refused(f"more than {MAX_TENSORS} values")
         if type(item) is View:
@@ -222,8 +269,8 @@ def state_of(value):
     if not isinstance(value, dict):
         raise Refused("no dictionary of tensors")
     for name in ("state_dict", "model_state_dict", "model"):
-        if isinstance(value.get(name), dict):
-            value = value[name]
+        if isinstance(dict.get(value, name), dict):
+            value = dict.get(value, name)
     views, _ = named_views(value)
     if not views:
         raise Refused("no tensor is in it")

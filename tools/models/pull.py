@@ -84,10 +84,20 @@ def download(entry, folder):
     wheels = list(folder.glob("*.whl"))
     if pip.returncode == 0 and len(wheels) == 1:
         return wheels[0]
+    raise Failure(reason(errors))
+
+
+def reason(errors):
+    """What went wrong, in one line, of all that pip said."""
     lines = [line.removeprefix("ERROR: ") for line in errors.splitlines() if line.startswith("ERROR: ")]
+    last = (errors.strip().splitlines() or ["no answer"])[-1]
+    if "connection broken by" in errors and lines and lines[-1].startswith("No matching distribution"):
+        return "pip could not reach its package index: is there a network?"
     if not lines and "No module named pip" in errors:
-        lines = ["pip is missing: apt-get install -y python3-pip"]
-    raise Failure(lines[-1] if lines else (errors.strip().splitlines() or ["no answer"])[-1])
+        return "pip is missing: apt-get install -y python3-pip"
+    if not lines or lines[-1] == "Exception:":  # a traceback follows, whose last line is the fault
+        return last
+    return lines[-1]
 
 
 def check(entry, wheel):
