@@ -187,7 +187,9 @@ TEST(DecoderInfo, SaysWhatTheModelIs) {
 
 TEST(Context, LimitsTheText) {
   const Decoder decoder("llama");
-  EXPECT_EQ(decoder.run({"look", "the cat sat on the mat", "-c", "3"}).status, 1);
+  const Outcome longer = decoder.run({"look", "the cat sat on the mat", "-c", "3"});
+  EXPECT_EQ(longer.status, 1);
+  EXPECT_TRUE(contains(longer.error, "texts were limited to 3: raise that limit")) << longer.error;
   EXPECT_EQ(decoder.run({"look", "the cat sat on the mat", "-c", "3", "--truncate"}).status, 0);
   const Outcome beyond = decoder.run({"look", "the cat", "-c", "4000"});
   EXPECT_EQ(beyond.status, 1);
