@@ -76,6 +76,25 @@ TEST(DecoderLook, MarksWhatRowsDoNotSee) {
   EXPECT_EQ(dots, 4u) << *row;  // sat on the mat
 }
 
+// Of two spaces byte-level BPE makes one a token of its own.
+TEST(DecoderLook, ShowsATokenOfWhiteSpaceAndCountsItToNoWords) {
+  const std::string model = engine::testing::source_path("tests/data/tiny-decoder").string();
+  Start start;
+  start.environment = {{"LC_ALL", "C.UTF-8"}};
+  start.arguments = {"look", "the cat  sat", "--layer", "1", "--head", "1", "-m", model};
+  const Outcome map = run_program(start);
+  ASSERT_EQ(map.status, 0) << map.error;
+  EXPECT_TRUE(contains(map.output, ": 3 words, 4 tokens")) << map.output;
+  const auto lines = lines_of(map.output);
+  EXPECT_TRUE(std::ranges::any_of(lines, [](const std::string& line) { return line.starts_with("  ␣ "); }))
+      << map.output;
+  start.arguments = {"look", "the cat  sat", "--token", "sat", "-m", model};
+  EXPECT_TRUE(contains(run_program(start).output, "of 3 words"));
+  start.environment = {{"LC_ALL", "C"}};
+  start.arguments = {"look", "the cat  sat", "--layer", "1", "--head", "1", "-m", model};
+  EXPECT_TRUE(contains(run_program(start).output, "\n \\s ")) << run_program(start).output;
+}
+
 TEST(DecoderLook, SetsTheFirstTokenAsideWhereThereIsNoSpecialOne) {
   EXPECT_TRUE(contains(Decoder("llama", false).run({"look", "the cat sat"}).output, "the first token set aside"));
   const std::string with = Decoder("llama", true).run({"look", "the cat sat"}).output;
@@ -169,7 +188,9 @@ TEST(DecoderInfo, SaysWhatTheModelIs) {
 
 TEST(Context, LimitsTheText) {
   const Decoder decoder("llama");
-  EXPECT_EQ(decoder.run({"look", "the cat sat on the mat", "-c", "3"}).status, 1);
+  const Outcome longer = decoder.run({"look", "the cat sat on the mat", "-c", "3"});
+  EXPECT_EQ(longer.status, 1);
+  EXPECT_TRUE(contains(longer.error, "texts were limited to 3: raise that limit")) << longer.error;
   EXPECT_EQ(decoder.run({"look", "the cat sat on the mat", "-c", "3", "--truncate"}).status, 0);
   const Outcome beyond = decoder.run({"look", "the cat", "-c", "4000"});
   EXPECT_EQ(beyond.status, 1);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "src/engine/words.h"
+
 namespace sightline::cli {
 namespace {
 
@@ -78,17 +80,25 @@ std::string displayable(std::string_view text, bool utf8) {
   return shown;
 }
 
+std::string label_text(std::string_view text, bool utf8) {
+  return engine::is_white_space(text) ? with_marks(text, utf8) : displayable(text, utf8);
+}
+
 std::string with_marks(std::string_view text, bool utf8) {
+  constexpr std::string_view kSpaces = " \n\t\r", kMarks[] = {"␣", "⏎", "⇥", "␍"};
+  constexpr std::string_view kEscapes[] = {"\\s", "\\n", "\\t", "\\r"};
   std::string marked;
-  while (!text.empty()) {
-    const std::size_t plain = std::min(text.find_first_of(" \n\t\r"), text.size());
-    marked += displayable(text.substr(0, plain), utf8);
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    const std::size_t which = std::string_view(" \n\t\r").find(text.front());
-    constexpr std::string_view kMarks[] = {"␣", "⏎", "⇥", "␍"}, kEscapes[] = {"\\s", "\\n", "\\t", "\\r"};
-    marked += utf8 ? kMarks[which] : kEscapes[which];
-    text.remove_prefix(1);
+  for (std::int64_t at = 0; at < static_cast<std::int64_t>(text.size());) {
+    const std::int64_t begin = at;
+    const UChar32 character = next(text, at);
+    const std::string_view bytes = text.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(at - begin));
+    if (const std::size_t which = kSpaces.find(bytes); which != std::string_view::npos) {
+      marked += utf8 ? kMarks[which] : kEscapes[which];
+    } else if (character >= 0 && u_charType(character) == U_SPACE_SEPARATOR) {
+      marked += escape(character);
+    } else {
+      marked += displayable(bytes, utf8);
+    }
   }
   return marked;
 }

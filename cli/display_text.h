@@ -12,8 +12,12 @@ namespace sightline::cli {
 std::string displayable(std::string_view text, bool utf8);
 
 /// The same of a token's text, where white space counts: a space reads ␣, a line's end ⏎, a tab ⇥, a return ␍; without
-/// `utf8` \s, \n, \t and \r.
+/// `utf8` \s, \n, \t and \r. Other spaces are escapes (\u00a0).
 std::string with_marks(std::string_view text, bool utf8);
+
+/// What a row or a column is called: displayable(), but where there is white space alone its marks, as a blank says
+/// nothing.
+std::string label_text(std::string_view text, bool utf8);
 
 /// Columns that displayable text takes in a terminal: 2 for wide East Asian characters and emoji, 0 for combining
 /// marks.

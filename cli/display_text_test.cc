@@ -43,6 +43,15 @@ TEST(DisplayText, MarksWhiteSpace) {
   EXPECT_EQ(with_marks("", true), "");
 }
 
+TEST(DisplayText, MarksSpacesThatAreAllThereIs) {
+  EXPECT_EQ(label_text(" ", true), "␣");
+  EXPECT_EQ(label_text(" \n  ", true), "␣⏎␣␣");
+  EXPECT_EQ(label_text("\u00a0\u3000", true), "\\u00a0\\u3000");
+  EXPECT_EQ(label_text("  ", false), "\\s\\s");
+  EXPECT_EQ(label_text(" a b", true), " a b");
+  EXPECT_EQ(label_text("", true), "");
+}
+
 TEST(DisplayText, WidthCountsColumns) {
   EXPECT_EQ(display_width("abc"), 3);
   EXPECT_EQ(display_width("日本"), 4);

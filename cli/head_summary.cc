@@ -35,7 +35,8 @@ class HeadSummary {
  public:
   HeadSummary(Painter& painter, const engine::Look& look, const engine::MapId& marked)
       : painter_(painter), look_(look), marked_(marked), roles_(head_roles(look)) {
-    across_ = std::clamp((painter.terminal().width - kLayerLabel - kEven) / kRole, 1, static_cast<int>(roles_.size()));
+    across_ =
+        std::clamp((painter.terminal().width - kLayerLabel - kLayerEven) / kRole, 1, static_cast<int>(roles_.size()));
   }
 
   // Roles that find no room beside the others follow in a table of their own.
@@ -43,15 +44,13 @@ class HeadSummary {
     for (std::size_t first = 0; first < roles_.size(); first += static_cast<std::size_t>(across_)) {
       const auto beside =
           std::span(roles_).subspan(first, std::min(static_cast<std::size_t>(across_), roles_.size() - first));
-      add_titles("layer", first == 0 ? "even: low mean high" : "", beside);
+      add_titles("layer", first == 0 ? "even: low mean high" : "", kLayerEven, beside);
       for (int layer = 1; layer <= look_.layers(); ++layer) add_layer(layer, beside, first == 0);
     }
     painter_.note(
         fmt::format("a row a layer: how even its heads look (entropy, % of even: least, mean, most), then the head "
-                    "that is or has most "
-                    "of each, and how much in %, distances in tokens; means over the rows of text tokens; {} is {}; "
-                    "--layer L shows a "
-                    "layer's heads, --heads all",
+                    "that is or has most of each, and how much in %, distances in tokens; means over the rows of text "
+                    "tokens; {} is {}; --layer L shows a layer's heads, --heads all",
                     arrow(), engine::map_name(marked_)));
   }
 
@@ -59,24 +58,23 @@ class HeadSummary {
     for (std::size_t first = 0; first < roles_.size(); first += static_cast<std::size_t>(across_)) {
       const auto beside =
           std::span(roles_).subspan(first, std::min(static_cast<std::size_t>(across_), roles_.size() - first));
-      add_titles("head", first == 0 ? "even" : "", beside);
+      add_titles("head", first == 0 ? "even" : "", kHeadEven, beside);
       for (const engine::MapId& id : heads_of(look_, marked_.layer)) add_head(id, beside, first == 0);
     }
     painter_.note(
         fmt::format("a row a head of layer {}: entropy in % of even, shares in %, distance in tokens; means over the "
-                    "rows of text tokens; "
-                    "{} is {}",
+                    "rows of text tokens; {} is {}",
                     marked_.layer, arrow(), engine::map_name(marked_)));
   }
 
  private:
-  static constexpr int kEven = 20;  // columns of "low mean high"
+  static constexpr int kLayerEven = 20, kHeadEven = 5;  // columns of entropies: "low mean high", one
 
   std::string_view arrow() const { return painter_.glyph("›", ">"); }
   bool utf8() const { return painter_.terminal().utf8; }
 
-  void add_titles(std::string_view what, std::string_view even, std::span<const HeadRole> beside) {
-    std::string titles = pad_right(what, kLayerLabel, utf8()) + pad_right(even, kEven, utf8());
+  void add_titles(std::string_view what, std::string_view even, int even_width, std::span<const HeadRole> beside) {
+    std::string titles = pad_right(what, kLayerLabel, utf8()) + pad_right(even, even_width, utf8());
     for (const HeadRole& role : beside) titles += pad_left(role.title, kRole, utf8());
     painter_.accent(titles).newline();
   }
@@ -87,7 +85,7 @@ class HeadSummary {
 
   void add_layer(int layer, std::span<const HeadRole> beside, bool even) {
     add_label(fmt::format("{:>3}", layer), layer == marked_.layer);
-    even ? add_entropies(layer) : void(painter_.spaces(kEven));
+    even ? add_entropies(layer) : void(painter_.spaces(kLayerEven));
     for (const HeadRole& role : beside) {
       const engine::MapId best = most(layer, role);
       const MapSummary& summary = look_.summary(best);
@@ -108,7 +106,7 @@ class HeadSummary {
     for (const double even : {low, sum / look_.heads(), high}) {
       painter_.tinted(even, fmt::format("{:>4} ", short_number(100 * even)));
     }
-    painter_.spaces(kEven - 15);
+    painter_.spaces(kLayerEven - 15);
   }
 
   engine::MapId most(int layer, const HeadRole& role) const {
@@ -126,7 +124,7 @@ class HeadSummary {
       painter_.tinted(summary.entropy_normalised,
                       fmt::format("{:>4} ", short_number(100 * summary.entropy_normalised)));
     }
-    painter_.spaces(even ? kEven - 5 : kEven);
+    if (!even) painter_.spaces(kHeadEven);
     for (const HeadRole& role : beside) {
       painter_.spaces(kRole - 4);
       painter_.tinted(place(role, summary), fmt::format("{:>4}", short_number(role.number(summary))), id == marked_);

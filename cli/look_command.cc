@@ -12,6 +12,7 @@
 #include "cli/streams.h"
 #include "cli/token_view.h"
 #include "cli/view.h"
+#include "src/engine/words.h"
 
 namespace sightline::cli {
 namespace {
@@ -23,9 +24,11 @@ std::string plural(std::size_t count, std::string_view one) {
 void add_model_line(Painter& painter, const engine::Look& look) {
   std::size_t special = 0;
   for (const engine::LookToken& token : look.tokens()) special += token.special;
+  const std::size_t words = look.words().size() - special - engine::count_white_space(look.words());
   const std::string facts =
-      fmt::format(", {} layers {} {} heads: {}, {} ({} special)", look.layers(), painter.glyph("×", "x"), look.heads(),
-                  plural(look.words().size() - special, "word"), plural(look.tokens().size(), "token"), special);
+      fmt::format(", {} {} {}: {}, {} ({} special)", plural(static_cast<std::size_t>(look.layers()), "layer"),
+                  painter.glyph("×", "x"), plural(static_cast<std::size_t>(look.heads()), "head"),
+                  plural(words, "word"), plural(look.tokens().size(), "token"), special);
   painter.paragraph({{Ink::bold, displayable(look.model().name, painter.terminal().utf8)}, {Ink::plain, facts}})
       .newline();
 }

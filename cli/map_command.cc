@@ -33,7 +33,7 @@ MapSheet one_map(const engine::Look& look, const engine::MapId& id, const Option
   sheet.unit = unit_name(options);
   const ShownItems items = all_items(chosen_axis(look, options));
   sheet.notes = axis_notes(look, *items.items, options, id);
-  for (const engine::AxisItem& item : *items.items) sheet.rows.push_back({displayable(item.label, true), item.special});
+  for (const engine::AxisItem& item : *items.items) sheet.rows.push_back({label_text(item.label, true), item.special});
   sheet.cols = sheet.rows;
   sheet.weights = item_weights(look, id, items, items);
   return sheet;

@@ -9,6 +9,7 @@
 #include "cli/display_text.h"
 #include "cli/head_summary.h"
 #include "cli/view.h"
+#include "src/engine/words.h"
 
 namespace sightline::cli {
 namespace {
@@ -63,14 +64,14 @@ class TokenView {
 
  private:
   std::string heading(bool summarised) const {
+    const std::size_t count = axis_.size() - (options_.pieces ? 0 : engine::count_white_space(axis_));
     if (summarised) {
       return fmt::format(
-          ": of each layer the heads that look most at another of its {} {}, in % of the row's weight (--layer L shows "
-          "a "
-          "layer's heads, --heads all)",
-          axis_.size(), unit_);
+          ": of each layer the heads that look most at another of its {} {}, in % of the row's weight "
+          "(--layer L shows a layer's heads, --heads all)",
+          count, unit_);
     }
-    return fmt::format(": in each head its top {} of {} {}, in % of the row's weight", top_, axis_.size(), unit_);
+    return fmt::format(": in each head its top {} of {} {}, in % of the row's weight", top_, count, unit_);
   }
 
   std::string label(std::size_t item) const { return item_label(axis_[item], painter_); }

@@ -149,7 +149,7 @@ std::vector<std::string> axis_notes(const engine::Look& look, const engine::Axis
 }
 
 std::string item_label(const engine::AxisItem& item, const Painter& painter) {
-  return displayable(item.label, painter.terminal().utf8);
+  return label_text(item.label, painter.terminal().utf8);
 }
 
 bool reads_blank(double share) { return !std::isnan(share) && std::lround(share * 100) < 1; }

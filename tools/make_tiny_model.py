@@ -5,11 +5,13 @@
     tools/make_tiny_model.py tests/data/tiny-bert
     tools/make_tiny_model.py tests/data/tiny-decoder --causal --heads 4 --positions 256
     tools/make_tiny_model.py DIRECTORY --positions 100002 --heads 1 --head-width 8
+    tools/make_tiny_model.py DIRECTORY --causal --layers 36 --heads 32 --head-width 4 --positions 8192 --window 512
 
 It is there for what needs text to go in and a report to come out (engine, command line) on a clone that has no real
 model. Weights are drawn so that heads differ: the deviation of queries and keys grows with the layer. The same options
-give the same bytes. Only Python's standard library is needed. The second command makes a model that reads 100,000
-tokens in some 20 s of a core; its file has 3 MB, nearly all of them random positions.
+give the same bytes. Only Python's standard library is needed. The third command makes a model that reads 100,000
+tokens in some 20 s of a core; its file has 3 MB, nearly all of them random positions. The fourth has the heads of a
+large model.
 """
 
 import argparse
@@ -19,12 +21,10 @@ import random
 import string
 import struct
 
-LAYERS = 2
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = """the animal didn cross street because it was too tired wide a cat sat on mat and hello world un
 ##happi ##ness ##ing ##ed ##s""".split()
 IDEOGRAPHS = list("動物很累")
-WINDOW = 16  # tokens that a decoder's row sees
 END = "<|end|>"
 
 
@@ -97,9 +97,9 @@ def byte_level_tokenizer(vocab, merges):
 
 def causal_config(vocab, sizes):
     return {"architectures": ["MistralForCausalLM"], "model_type": "mistral", "hidden_size": width_of(sizes),
-            "num_hidden_layers": LAYERS, "num_attention_heads": sizes.heads, "num_key_value_heads": sizes.heads // 2,
+            "num_hidden_layers": sizes.layers, "num_attention_heads": sizes.heads, "num_key_value_heads": sizes.heads // 2,
             "head_dim": sizes.head_width, "intermediate_size": 2 * width_of(sizes),
-            "max_position_embeddings": sizes.positions, "sliding_window": WINDOW, "vocab_size": len(vocab),
+            "max_position_embeddings": sizes.positions, "sliding_window": sizes.window, "vocab_size": len(vocab),
             "hidden_act": "silu", "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "tie_word_embeddings": True}
 
 
@@ -107,7 +107,7 @@ def causal_shapes(vocab, sizes):
     """As shapes()."""
     width, inner, kv = width_of(sizes), 2 * width_of(sizes), sizes.heads // 2 * sizes.head_width
     tensors = {"model.embed_tokens.weight": ((len(vocab), width), 0, 1), "model.norm.weight": ((width,), 1, 0.1)}
-    for layer in range(LAYERS):
+    for layer in range(sizes.layers):
         at = f"model.layers.{layer}."
         for name, rows, cols, deviation in (
                 ("self_attn.q_proj", width, width, 0.3 + 0.1 * layer), ("self_attn.k_proj", kv, width, 0.3 + 0.1 * layer),
@@ -122,7 +122,7 @@ def causal_shapes(vocab, sizes):
 
 def config(vocab, sizes):
     return {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": width_of(sizes),
-            "num_hidden_layers": LAYERS, "num_attention_heads": sizes.heads, "intermediate_size": 2 * width_of(sizes),
+            "num_hidden_layers": sizes.layers, "num_attention_heads": sizes.heads, "intermediate_size": 2 * width_of(sizes),
             "max_position_embeddings": sizes.positions,
             "vocab_size": len(vocab), "type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12,
             "position_embedding_type": "absolute", "pad_token_id": 0}
@@ -145,7 +145,7 @@ def shapes(vocab, sizes):
     tensors = {"embeddings.word_embeddings.weight": ((len(vocab), width), 0, 1),
                "embeddings.position_embeddings.weight": ((sizes.positions, width), 0, 0.5),
                "embeddings.token_type_embeddings.weight": ((2, width), 0, 0.1), **norm("embeddings.LayerNorm")}
-    for layer in range(LAYERS):
+    for layer in range(sizes.layers):
         at = f"encoder.layer.{layer}."
         for name in ("query", "key"):
             tensors |= linear(at + "attention.self." + name, width, width, 0.3 + 0.1 * layer)
@@ -175,9 +175,11 @@ def main():
     parser = argparse.ArgumentParser(description="Write a tiny BERT or decoder with random weights.")
     parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("--positions", type=int, default=48, help="the longest text, in tokens")
+    parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--heads", type=int, default=3)
     parser.add_argument("--head-width", type=int, default=8)
     parser.add_argument("--causal", action="store_true", help="a decoder; it has an even number of heads")
+    parser.add_argument("--window", type=int, default=16, help="tokens that a decoder's row sees")
     sizes = parser.parse_args()
     if sizes.heads < 1 or sizes.heads % (2 if sizes.causal else 1):
         parser.error(f"--heads {sizes.heads}: a decoder has an even number of them, a BERT at least one")

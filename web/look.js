@@ -10,10 +10,10 @@ const NAMED = { '\n': '↵', '\t': '⇥', '\r': '␍' };
 
 const escapeUnseen = c => NAMED[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** `text` with nothing in it that is invisible: `\u202e` stands as these six characters, a lone space as ␣. */
+/** `text` with nothing in it that is invisible: `\u202e` stands as these six characters, white space alone as ␣. */
 export function visibleText(text) {
   const shown = text.replace(UNSEEN, escapeUnseen);
-  return /^ +$/.test(shown) ? shown.replaceAll(' ', '␣') : shown;
+  return /^\s+$/.test(text) ? shown.replaceAll(/\s/g, '␣') : shown;
 }
 
 /** Keys that a row sees, from, to, by the `score` of a map or of a layer (docs/report.md). */
@@ -209,8 +209,8 @@ export class Look {
     return this.maps.some(map => map.score.sink !== undefined);
   }
 
-  /** How many words of the text itself there are. */
+  /** How many words of the text itself there are; a token of white space alone is none. */
   get textWords() {
-    return this.words.reduce((count, word) => count + !word.special, 0);
+    return this.words.reduce((count, word) => count + (!word.special && /\S/.test(word.label)), 0);
   }
 }

@@ -140,10 +140,10 @@ tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const 
   require_text(text, encoding);
   if (encoding.tokens.size() <= limit) return encoding;
   if (!truncate) {
-    throw BadArgument(
-        fmt::format("the text has {} tokens and {} takes at most {}: shorten it, or cut it with "
-                    "--truncate",
-                    encoding.tokens.size(), facts_.name, limit));
+    const std::string most = options_.max_tokens > 0 ? fmt::format("texts were limited to {}: raise that limit,", limit)
+                                                     : fmt::format("{} takes at most {}:", facts_.name, limit);
+    throw BadArgument(fmt::format("the text has {} tokens and {} shorten the text, or cut it with --truncate",
+                                  encoding.tokens.size(), most));
   }
   tokenizer::EncodeOptions cut;
   cut.max_length = limit;

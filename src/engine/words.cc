@@ -148,6 +148,22 @@ std::size_t end_of(std::span<const LookToken> tokens) {
 
 std::vector<TextSpan> split_words(std::string_view text) { return words_of_clusters(clusters_of(text)); }
 
+bool is_white_space(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  const auto size = static_cast<std::int64_t>(text.size());
+  for (std::int64_t at = 0; at < size;) {
+    UChar32 character = 0;
+    U8_NEXT(bytes, at, size, character);
+    if (character < 0 || !u_isUWhiteSpace(character)) return false;
+  }
+  return size > 0;
+}
+
+std::size_t count_white_space(const Axis& axis) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(axis, [](const AxisItem& item) { return !item.special && is_white_space(item.label); }));
+}
+
 Axis words_of_tokens(std::string_view text, std::span<const LookToken> tokens, bool cut) {
   const std::vector<TextSpan> words = split_words(cut ? text.substr(0, end_of(tokens)) : text);
   Axis items;

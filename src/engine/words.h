@@ -28,6 +28,13 @@ struct TextSpan {
 /// word.
 std::vector<TextSpan> split_words(std::string_view text);
 
+/// Whether `text` is white space and nothing else; not the empty text.
+bool is_white_space(std::string_view text);
+
+/// Items that are tokens of white space alone ("▁", indentation, a line's end): rows and columns of a map like others,
+/// yet no words to a reader.
+std::size_t count_white_space(const Axis& axis);
+
 /// Words made of whole tokens. A token belongs to the word that it touches; where it touches several they become one.
 /// Special tokens, and tokens that touch no word, are words of their own. `cut`: the text goes on after the last token,
 /// so the last word ends with it.

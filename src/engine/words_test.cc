@@ -120,6 +120,18 @@ TEST(WordsOfTokens, LetsATokenOfWhiteSpaceStandAlone) {
   EXPECT_EQ(labels(axis), (Strings{"a", "\u0120\u010a", "b"}));
 }
 
+TEST(WhiteSpace, IsNoWordToAReader) {
+  for (const char* blank : {" ", "\n", " \t\r\n", "\u00a0", "\u3000", "\u2028"}) {
+    EXPECT_TRUE(is_white_space(blank)) << blank;
+  }
+  for (const char* text : {"", "a", " a", "\u200b", "\u2581", "\xff", " \xc2"})
+    EXPECT_FALSE(is_white_space(text)) << text;
+  const Axis axis =
+      words_of_tokens("a  \n b", std::vector{token(0, 1), token(1, 2, " "), token(2, 4, " \n"), token(4, 6)}, false);
+  EXPECT_EQ(axis.size(), 4u);
+  EXPECT_EQ(count_white_space(axis), 2u);
+}
+
 TEST(WordsOfTokens, KeepsTheBytesOfOneCharacterTogether) {
   const std::string text = "\U0001F600!";  // byte fallback: four tokens for one character
   const std::vector<LookToken> tokens = {token(0, 4), token(0, 4), token(0, 4), token(0, 4), token(4, 5)};

@@ -88,7 +88,7 @@ ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const F
     prepared.commit();
     return result;
   } catch (const std::bad_alloc&) {
-    throw OutOfMemory("no memory for the activations of the texts: give fewer at a time");
+    throw OutOfMemory("no memory for the activations of the texts: give fewer at a time, or shorter ones");
   }
 }
 

@@ -53,6 +53,7 @@ class Hostile(PageTest):
         self.assertEqual(shown, r"a\u202eb\u2066c\u200fd\u00ade\u2028f\u001bg")
         self.assertEqual(self.page_label("👩‍👧 می‌خواهم"), "👩‍👧 می‌خواهم")  # joiners are part of writing
         self.assertEqual(self.page_label("\n"), "↵")
+        self.assertEqual(self.page_label(" \n\u00a0"), "␣↵␣")
         self.assertEqual(self.page_label("  "), "␣␣")
 
     def page_label(self, text):
