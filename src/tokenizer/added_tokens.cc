@@ -12,6 +12,9 @@ namespace {
 constexpr std::array<std::string_view, 7> kSettings = {"id",     "content",    "single_word", "lstrip",
                                                        "rstrip", "normalized", "special"};
 
+// Bytes. A text may nearly spell a token at each of its places, and is read that far at each.
+constexpr std::size_t kLongestToken = 1024;
+
 bool is_single_word(CharSpan text, std::size_t begin, std::size_t end) {
   const bool word_before = begin > 0 && is_word_char(text[begin - 1].code);
   const bool word_after = end < text.size() && is_word_char(text[end].code);
@@ -31,6 +34,10 @@ Split stripped(CharSpan text, Split split, const AddedToken& token, std::size_t 
   return split;
 }
 
+[[noreturn]] void refuse_repeated(const JsonObject& json, const std::string& content) {
+  throw BadFile(json.where("content") + " is " + format::quote(content) + ", as another added token's");
+}
+
 std::string normal_form_of(const AddedToken& token, const Normalizer& normalizer) {
   if (!token.normalized || !normalizer) return token.content;
   NormalizedString text(token.content);
@@ -43,6 +50,22 @@ std::string normal_form_of(const AddedToken& token, const Normalizer& normalizer
 AddedTokens::AddedTokens(const JsonObject& json, const Vocabulary& vocabulary, const Normalizer& normalizer) {
   if (!json.has("added_tokens")) return;
   for (const JsonObject& token : require_objects(json, "added_tokens")) add(token, vocabulary, normalizer);
+  list_words(json);
+}
+
+// Raises BadFile where two of them match the same text.
+void AddedTokens::list_words(const JsonObject& json) {
+  std::vector<WordList::Word> words[2];
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    words[tokens_[i].normalized ? 1 : 0].push_back({to_chars(tokens_[i].decoded), i});
+  }
+  for (int normalized = 0; normalized < 2; ++normalized) {
+    words_[normalized] = WordList(std::move(words[normalized]));
+    if (const auto repeated = words_[normalized].repeated()) {
+      const std::size_t second = repeated->second;
+      refuse_repeated(require_objects(json, "added_tokens")[second], tokens_[second].content);
+    }
+  }
 }
 
 void AddedTokens::add(const JsonObject& json, const Vocabulary& vocabulary, const Normalizer& normalizer) {
@@ -59,17 +82,16 @@ void AddedTokens::add(const JsonObject& json, const Vocabulary& vocabulary, cons
   if (token.content.empty()) throw BadFile(json.where("content") + " must not be empty");
   check_id(json, token, vocabulary);
 
-  const std::u32string pattern = to_chars(token.decoded);
-  if (pattern.empty()) throw BadFile(json.where("content") + " is empty once it is normalised");
-  auto& [without_special, with_special] = tries_[token.normalized ? 1 : 0];
-  const bool is_new = by_content_.try_emplace(token.content, tokens_.size()).second &&
-                      with_special.add(pattern, tokens_.size()) &&
-                      (token.special || without_special.add(pattern, tokens_.size()));
-  if (!is_new)
-    throw BadFile(json.where("content") + " is " + format::quote(token.content) + ", as another added token's");
+  if (token.decoded.empty()) throw BadFile(json.where("content") + " is empty once it is normalised");
+  if (token.decoded.size() > kLongestToken) {
+    throw UnsupportedModel(json.where("content") + " has " + std::to_string(token.decoded.size()) +
+                           " bytes once it is normalised; an added token may have " + std::to_string(kLongestToken));
+  }
+  if (!by_content_.try_emplace(token.content, tokens_.size()).second) refuse_repeated(json, token.content);
   if (token.special) {
-    special_ids_.resize(std::max(special_ids_.size(), static_cast<std::size_t>(token.id) + 1));
-    special_ids_[static_cast<std::size_t>(token.id)] = true;
+    special_ids_.insert(token.id);
+    lowest_special_ = std::min(lowest_special_, token.id);
+    highest_special_ = std::max(highest_special_, token.id);
   }
   by_id_.emplace(token.id, tokens_.size());
   tokens_.push_back(std::move(token));
@@ -114,10 +136,11 @@ bool AddedTokens::is_special(std::string_view spelling) const {
 
 std::vector<Split> AddedTokens::split(CharSpan text, bool normalized, bool with_special) const {
   std::vector<Split> splits;
-  const Trie& trie = tries_[normalized ? 1 : 0][with_special ? 1 : 0];
+  const WordList& words = words_[normalized ? 1 : 0];
+  const auto accepts = [&](std::size_t index) { return with_special || !tokens_[index].special; };
   std::size_t done = 0;  // characters before it are in `splits`
-  for (std::size_t at = 0; !trie.empty() && at < text.size();) {
-    const auto match = trie.longest_match(text, at);
+  for (std::size_t at = 0; !words.empty() && at < text.size();) {
+    const auto match = words.longest_match(text, at, accepts);
     if (!match) {
       ++at;
       continue;

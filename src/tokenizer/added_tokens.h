@@ -7,12 +7,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "src/tokenizer/normalizer.h"
 #include "src/tokenizer/pre_tokenizer.h"
-#include "src/tokenizer/trie.h"
 #include "src/tokenizer/vocabulary.h"
+#include "src/tokenizer/word_list.h"
 
 namespace sightline::tokenizer {
 
@@ -44,7 +45,7 @@ class AddedTokens {
   bool is_special(std::string_view spelling) const;
 
   bool is_special(std::int32_t id) const {
-    return id >= 0 && static_cast<std::size_t>(id) < special_ids_.size() && special_ids_[static_cast<std::size_t>(id)];
+    return lowest_special_ <= id && id <= highest_special_ && special_ids_.contains(id);
   }
 
   /// Cuts a text at the tokens in it, leftmost and longest first: those that match in normalised text, or the others;
@@ -53,13 +54,15 @@ class AddedTokens {
 
  private:
   void add(const JsonObject& json, const Vocabulary& vocabulary, const Normalizer& normalizer);
+  void list_words(const JsonObject& json);
   void check_id(const JsonObject& json, const AddedToken& token, const Vocabulary& vocabulary);
 
   std::vector<AddedToken> tokens_;
   std::unordered_map<std::int32_t, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> by_content_;
-  Trie tries_[2][2];  // of [raw, normalised] text [without, with] special tokens; values: indices of tokens_
-  std::vector<bool> special_ids_;
+  WordList words_[2];  // of raw, of normalised text; values: indices of tokens_
+  std::unordered_set<std::int32_t> special_ids_;
+  std::int32_t lowest_special_ = INT32_MAX, highest_special_ = -1;  // most ids are not between
   std::size_t beyond_vocabulary_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "src/tokenizer/added_tokens.h"
 
+#include "sightline/error.h"
 #include "src/tokenizer/testing.h"
 
 namespace sightline::tokenizer {
@@ -119,6 +120,32 @@ TEST(AddedTokens, RefusesWhatCannotMatchOrMatchesTwice) {
             R"(tokenizer.json: "added_tokens[1].content" is "a", as another added token's)");
   EXPECT_EQ(refusal({added(7, "x", {.normalized = true}), added(8, " x", {.normalized = true})}),
             R"(tokenizer.json: "added_tokens[1].content" is " x", as another added token's)");
+}
+
+// The square of the number of spellings would take minutes.
+TEST(AddedTokens, ManySpellingsOfASpecialTokenInOneWord) {
+  Json file = file_with({added(4, "<s>", {.special = true})});
+  file["model"] = {
+      {"type", "BPE"}, {"vocab", {{"<", 0}, {"s", 1}, {">", 2}, {"<s", 3}, {"<s>", 4}}}, {"merges", {"< s", "<s >"}}};
+  file["pre_tokenizer"] = nullptr;
+  const Tokenizer tokenizer = parse(file);
+  constexpr std::size_t kSpellings = 200000;
+  std::string text;
+  for (std::size_t i = 0; i < kSpellings; ++i) text += "<s>";
+  const Encoding encoding = tokenizer.encode(text);
+  ASSERT_EQ(encoding.tokens.size(), 3 * kSpellings);
+  for (std::size_t i = 0; i < encoding.tokens.size(); ++i) {
+    ASSERT_EQ(encoding.tokens[i].id, static_cast<std::int32_t>(i % 3));
+    ASSERT_EQ(encoding.tokens[i].begin, i);
+  }
+}
+
+TEST(AddedTokens, RefusesLongOnes) {
+  EXPECT_TRUE(parse(file_with({added(7, std::string(1024, 'x'))})).id_of(std::string(1024, 'x')));
+  EXPECT_EQ(
+      error_of<UnsupportedModel>([&] { parse(file_with({added(7, std::string(1025, 'x'))})); }),
+      R"(tokenizer.json: "added_tokens[0].content" has 1025 bytes once it is normalised; an added token may have )"
+      "1024");
 }
 
 TEST(AddedTokens, RefusesMalformedOnes) {

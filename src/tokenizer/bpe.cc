@@ -98,7 +98,8 @@ class Bpe : public Model {
         prefix_(text_of(json, "continuing_subword_prefix")),
         suffix_(text_of(json, "end_of_word_suffix")),
         fuses_unknown_(json.find_bool("fuse_unk").value_or(false)),
-        ignores_merges_(json.find_bool("ignore_merges").value_or(false)) {
+        ignores_merges_(json.find_bool("ignore_merges").value_or(false)),
+        parts_words_(prefix_.empty() && suffix_.empty() && !ignores_merges_) {
     if (json.find_number("dropout").value_or(0) != 0) {
       throw UnsupportedModel(json.where("dropout") + " is not 0: merges left out by chance are not supported");
     }
@@ -114,17 +115,14 @@ class Bpe : public Model {
 
   void tokenize(CharSpan word, std::vector<ModelToken>& out) const override {
     std::unique_ptr<Workspace> workspace = workspaces_.take();
-    if (word.size() > kCachedLength) {
-      cut(word, *workspace, out);
-    } else {
-      WordCache::Word& place = workspace->cache.place_of(word);
-      if (!WordCache::holds(place, word)) {
-        place.tokens.clear();
-        cut(word, *workspace, place.tokens);
-        place.text.clear();
-        for (const Char& c : word) place.text += c.code;
+    for (std::size_t begin = 0, end; begin < word.size(); begin = end) {
+      end = end_of_part(word, begin, workspace->piece);
+      const std::size_t first = out.size();
+      tokenize_part(word.subspan(begin, end - begin), *workspace, out);
+      for (std::size_t i = first; begin > 0 && i < out.size(); ++i) {
+        out[i].begin += begin;
+        out[i].end += begin;
       }
-      out.insert(out.end(), place.tokens.begin(), place.tokens.end());
     }
     workspaces_.give_back(std::move(workspace));
   }
@@ -133,6 +131,36 @@ class Bpe : public Model {
   static std::string text_of(const JsonObject& json, std::string_view key) {
     const std::string* text = json.find_string(key);
     return text == nullptr ? std::string() : *text;
+  }
+
+  // A long word (with SentencePiece's rule the whole text is one) is tokenized in parts that no merge can span. The
+  // parts' tokens are those of the word: where two characters that are pieces of their own stand side by side, each
+  // begins as a symbol spelled like it. A merge spells what it makes as its left piece and then its right one (without
+  // a prefix of what continues a word), so at any time the symbol that holds the first character as its last ends with
+  // it, and the symbol that holds the second as its first begins with it. A merge of these two would be one whose
+  // pieces have these characters there; if there is none, they stay apart whatever else is merged. Merges on either
+  // side of the place then never meet, and their order within each side is the same alone, since ranks and places
+  // compare as before. Next to characters that are no pieces (bytes, unknown ones, which may be fused or vanish)
+  // nothing is parted.
+  std::size_t end_of_part(CharSpan word, std::size_t begin, std::string& piece) const {
+    if (word.size() <= kCachedLength || !parts_words_) return word.size();
+    for (std::size_t i = begin + 1; i < word.size(); ++i) {
+      if (merges_.may_join(word[i - 1].code, word[i].code)) continue;
+      if (id_at(word, i - 1, piece) != kNone && id_at(word, i, piece) != kNone) return i;
+    }
+    return word.size();
+  }
+
+  void tokenize_part(CharSpan part, Workspace& workspace, std::vector<ModelToken>& out) const {
+    if (part.size() > kCachedLength) return cut(part, workspace, out);
+    WordCache::Word& place = workspace.cache.place_of(part);
+    if (!WordCache::holds(place, part)) {
+      place.tokens.clear();
+      cut(part, workspace, place.tokens);
+      place.text.clear();
+      for (const Char& c : part) place.text += c.code;
+    }
+    out.insert(out.end(), place.tokens.begin(), place.tokens.end());
   }
 
   void read_unknown(const JsonObject& json) {
@@ -280,6 +308,7 @@ class Bpe : public Model {
   Merges merges_;
   std::string prefix_, suffix_;  // of every character but the first; of the last
   bool fuses_unknown_, ignores_merges_;
+  bool parts_words_;  // characters are the same symbols wherever they stand
   bool falls_back_ = false;
   std::int32_t unknown_ = kNone;
   std::string missing_unknown_;  // the fault, if the unknown token is named but is not in the vocabulary

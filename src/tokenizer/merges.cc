@@ -18,33 +18,39 @@ constexpr std::size_t kLongestMade = 512;
 // A line of the file that merges once were read from; some files keep it.
 bool is_version(std::string_view line) { return line.starts_with("#version"); }
 
+char32_t last_char(std::string_view piece) {
+  std::size_t at = piece.size() - 1;
+  while (at > 0 && (static_cast<unsigned char>(piece[at]) & 0xC0) == 0x80) --at;
+  return decode_char(piece, at).code;
+}
+
 // Looks up the three pieces of a merge.
 class PairReader {
  public:
   PairReader(const Vocabulary& vocabulary, std::string_view where, std::size_t prefix)
       : vocabulary_(vocabulary), where_(where), prefix_(prefix) {}
 
-  struct Ids {
-    std::int32_t left, right, both;
+  struct Entries {
+    VocabularyEntry left, right, both;
   };
 
-  Ids ids_of(std::string_view left, std::string_view right) {
+  Entries entries_of(std::string_view left, std::string_view right) {
     both_.assign(left).append(right.substr(std::min(prefix_, right.size())));
-    return {id_of(left), id_of(right), id_of(both_)};
+    return {entry_of(left), entry_of(right), entry_of(both_)};
   }
 
-  Ids ids_of(std::string_view line) {
+  Entries entries_of(std::string_view line) {
     const std::size_t space = line.find(' ');
     const bool is_pair = space != line.npos && line.find(' ', space + 1) == line.npos;
     if (!is_pair) throw BadFile(where_ + " holds " + format::quote(line) + ", which is not two pieces");
-    return ids_of(line.substr(0, space), line.substr(space + 1));
+    return entries_of(line.substr(0, space), line.substr(space + 1));
   }
 
  private:
-  std::int32_t id_of(std::string_view piece) const {
+  VocabularyEntry entry_of(std::string_view piece) const {
     const auto entry = vocabulary_.find(piece);
     if (!entry) throw BadFile(where_ + " uses " + format::quote(piece) + ", which is not in the vocabulary");
-    return entry->id;
+    return *entry;
   }
 
   const Vocabulary& vocabulary_;
@@ -77,18 +83,18 @@ Merges::Merges(const JsonText& text, const Vocabulary& vocabulary, std::size_t p
   std::int32_t rank = 0;
   for (bool first = true; !cursor.take(']'); first = false) {
     if (!first) cursor.expect(',');
-    PairReader::Ids ids{};
+    PairReader::Entries entries{};
     if (cursor.take('[')) {
       left = cursor.read_string();
       cursor.expect(',');
-      ids = pairs.ids_of(left, cursor.read_string());
+      entries = pairs.entries_of(left, cursor.read_string());
       cursor.expect(']');
     } else {
       const std::string_view line = cursor.read_string();
       if (is_version(line)) continue;
-      ids = pairs.ids_of(line);
+      entries = pairs.entries_of(line);
     }
-    add(ids.left, ids.right, {rank++, ids.both});
+    add(entries.left, entries.right, {rank++, entries.both.id});
   }
 }
 
@@ -96,8 +102,8 @@ Merges::Merges(std::span<const std::string_view> pairs, const Vocabulary& vocabu
   PairReader reader(vocabulary, where, 0);
   std::int32_t rank = 0;
   for (const std::string_view line : pairs) {
-    const PairReader::Ids ids = reader.ids_of(line);
-    add(ids.left, ids.right, {rank++, ids.both});
+    const PairReader::Entries entries = reader.entries_of(line);
+    add(entries.left, entries.right, {rank++, entries.both.id});
   }
 }
 
@@ -116,7 +122,7 @@ Merges::Merges(const Vocabulary& vocabulary, std::span<const float> scores) {
       hash.add(piece->substr(at, next - at));
       const auto left = next < piece->size() ? vocabulary.find(piece->substr(0, next), hash) : std::nullopt;
       const auto right = left ? vocabulary.find(piece->substr(next)) : std::nullopt;
-      if (right) add(left->id, right->id, {ranks[id], static_cast<std::int32_t>(id)});
+      if (right) add(*left, *right, {ranks[id], static_cast<std::int32_t>(id)});
     }
   }
 }
@@ -130,11 +136,22 @@ Merges::Slot& Merges::slot_of(std::uint64_t pair) {
 }
 
 // As in the reference, a pair that comes again has its last rank.
-void Merges::add(std::int32_t left, std::int32_t right, Merge merge) {
+void Merges::add(const VocabularyEntry& left, const VocabularyEntry& right, Merge merge) {
   if (2 * (count_ + 1) > slots_.size()) grow();
-  Slot& slot = slot_of(pair_of(left, right));
+  const std::uint64_t pair = pair_of(left.id, right.id);
+  Slot& slot = slot_of(pair);
   if (slot.pair == kNone) ++count_;
-  slot = {pair_of(left, right), merge};
+  slot = {pair, merge};
+  if (left.piece.empty() || right.piece.empty()) return;
+  if (joints_.empty()) joints_.resize((std::size_t{1} << kJointBits) / 64);
+  const std::size_t joint = joint_of(last_char(left.piece), decode_char(right.piece, 0).code);
+  joints_[joint / 64] |= std::uint64_t{1} << joint % 64;
+}
+
+bool Merges::may_join(char32_t last, char32_t first) const {
+  if (joints_.empty()) return false;
+  const std::size_t joint = joint_of(last, first);
+  return (joints_[joint / 64] >> joint % 64 & 1) != 0;
 }
 
 void Merges::grow() {

@@ -34,6 +34,9 @@ class Merges {
   std::size_t size() const { return count_; }
   /// Null: they stay apart.
   const Merge* find(std::int32_t left, std::int32_t right) const;
+  /// False: no merge has a left piece that ends with the character `last` and a right piece that begins with `first`.
+  /// True may also be said of a few others.
+  bool may_join(char32_t last, char32_t first) const;
 
  private:
   struct Slot {
@@ -41,17 +44,23 @@ class Merges {
     Merge merge{};
   };
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  static constexpr int kJointBits = 20;  // 128 KiB
+
+  static std::size_t joint_of(char32_t last, char32_t first) {
+    return (std::uint64_t{last} << 32 | first) * 0x9E3779B97F4A7C15u >> (64 - kJointBits);
+  }
 
   static std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
   }
   std::size_t home(std::uint64_t pair) const;
   Slot& slot_of(std::uint64_t pair);
-  void add(std::int32_t left, std::int32_t right, Merge merge);
+  void add(const VocabularyEntry& left, const VocabularyEntry& right, Merge merge);
   void grow();
 
   std::vector<Slot> slots_;  // a power of two, at least half of them empty
   std::size_t count_ = 0;
+  std::vector<std::uint64_t> joints_;  // a bit for each hash of the two characters that a merge brings together
 };
 
 }  // namespace sightline::tokenizer

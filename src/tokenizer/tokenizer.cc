@@ -112,6 +112,7 @@ struct Tokenizer::Impl {
 
   PreTokenizedString pre_tokenize(std::string_view text, bool parse_special) const;
   void append_normalized(CharSpan section, bool parse_special, PreTokenizedString& out) const;
+  bool spells_special(const ModelToken& token, CharSpan word) const;
   void tokenize_word(CharSpan word, bool parse_special, std::vector<ModelToken>& out) const;
   std::vector<Token> tokenize(std::string_view text, std::int32_t sequence, bool parse_special) const;
   Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
@@ -155,29 +156,40 @@ PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text, bool par
   return out;
 }
 
+bool Tokenizer::Impl::spells_special(const ModelToken& token, CharSpan word) const {
+  return added_tokens.is_special(token.entry.id) && !token.spelled_as_text && token.end > token.begin + 1 &&
+         to_utf8(word.subspan(token.begin, token.end - token.begin)) == token.entry.piece;
+}
+
 // A model may find the spelling of a special token in a word, since that is in its vocabulary. Where it must not, the
-// word is cut after the first character of that spelling, and both parts are tokenized on their own.
+// word is cut after the first character of each such spelling, and its parts are tokenized on their own in the same
+// way. All are cut at once: tokenizing the rest of the word anew after each would take the square of their number.
 void Tokenizer::Impl::tokenize_word(CharSpan word, bool parse_special, std::vector<ModelToken>& out) const {
-  for (std::size_t begin = 0; begin < word.size();) {
-    const std::size_t first = out.size();
-    const CharSpan rest = word.subspan(begin);
-    model->tokenize(rest, out);
-    const auto spells_special = [&](const ModelToken& token) {
-      return !parse_special && added_tokens.is_special(token.entry.id) && !token.spelled_as_text &&
-             to_utf8(rest.subspan(token.begin, token.end - token.begin)) == token.entry.piece;
-    };
-    const auto found = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(), spells_special);
-    std::size_t done = rest.size();
-    if (found != out.end() && found->end > found->begin + 1) {
-      done = found->begin + 1;
+  struct Part {
+    std::size_t begin, end;
+  };
+  std::vector<Part> parts = {{0, word.size()}};  // the next one is the last
+  while (!parts.empty()) {
+    const auto [begin, end] = parts.back();
+    parts.pop_back();
+    const CharSpan part = word.subspan(begin, end - begin);
+    const std::size_t first = out.size(), waiting = parts.size();
+    model->tokenize(part, out);
+    std::size_t rest = end;  // what is not among the parts ends there
+    for (std::size_t i = out.size(); !parse_special && i-- > first;) {
+      if (!spells_special(out[i], part)) continue;
+      parts.push_back({begin + out[i].begin + 1, rest});
+      rest = parts.back().begin;
+    }
+    if (parts.size() > waiting) {
       out.resize(first);
-      model->tokenize(rest.first(done), out);
+      parts.push_back({begin, rest});
+      continue;
     }
     for (std::size_t i = first; i < out.size(); ++i) {
       out[i].begin += begin;
       out[i].end += begin;
     }
-    begin += done;
   }
 }
 
