@@ -162,6 +162,9 @@ TEST(DecoderMap, DrawsAndWritesCausalMaps) {
   if (contains(outcome.error, "fonts-dejavu-core")) GTEST_SKIP() << outcome.error;
   ASSERT_EQ(outcome.status, 0) << outcome.error;
   EXPECT_TRUE(contains(testing::file_content(decoder.file("map.svg")), "A row sees its own token and those before it"));
+  const Decoder oss("gpt_oss");
+  EXPECT_EQ(oss.run({"map", "the cat sat", "-o", oss.file("map.svg")}).status, 0);
+  EXPECT_TRUE(contains(testing::file_content(oss.file("map.svg")), "sink takes"));
   EXPECT_EQ(decoder.run({"map", "the cat sat", "--all", "-o", decoder.file("all.npy")}).status, 0);
   EXPECT_EQ(decoder.run({"look", "the cat sat", "--html", decoder.file("page.html")}).status, 0);
 }

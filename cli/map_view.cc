@@ -86,7 +86,6 @@ class MapView {
       add_detail();
     }
     for (const std::string& note : axis_notes(look_, *part_.rows.items, options_, map_)) painter_.note(note);
-    add_sink_note();
   }
 
  private:
@@ -155,13 +154,6 @@ class MapView {
     }
     const std::vector<std::int64_t> keys = heaviest(mass, room);
     return keys.empty() ? part_.cols : some_items(axis, keys);
-  }
-
-  void add_sink_note() {
-    const float share = look_.summary(map_).sink_share;
-    if (look_.rule(map_).sinks.empty()) return;
-    painter_.note(
-        fmt::format("The head's sink takes {:.0f} % of the rows' weight: they add up to the rest", 100 * share));
   }
 
   Painter& painter_;

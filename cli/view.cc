@@ -137,6 +137,10 @@ std::vector<std::string> axis_notes(const engine::Look& look, const engine::Axis
     notes.push_back("Pieces of a word are merged: weight to it is their sum, from it their mean");
   }
   if (id && look.rule(*id).hides()) notes.push_back(hidden_note(look.rule(*id)));
+  if (id && !look.rule(*id).sinks.empty()) {
+    notes.push_back(fmt::format("The head's sink takes {:.0f} % of the rows' weight: they add up to the rest",
+                                100 * look.summary(*id).sink_share));
+  }
   if (!options.no_special) return notes;
   std::string share;
   if (id) {

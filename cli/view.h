@@ -38,7 +38,8 @@ engine::Axis chosen_axis(const engine::Look& look, const Options& options);
 std::string_view unit_name(const Options& options);
 
 /// Sentences about what the items leave out or merge: how weights of pieces became weights of words (where a word has
-/// several), and for --no-special how much weight of `id` is set aside. Empty where there is nothing to say.
+/// several), which keys the rows of `id` do not see, what its sink takes, and for --no-special how much weight is set
+/// aside. Empty where there is nothing to say.
 std::vector<std::string> axis_notes(const engine::Look& look, const engine::Axis& axis, const Options& options,
                                     const std::optional<engine::MapId>& id);
 

@@ -50,6 +50,7 @@ const TEXTS = {
   setSink: ['Set the first token aside', '搁置第一个词元'],
   entropyHead: ['Entropy of the head', '整个头的熵'],
   entropyOf: ['Entropy of {w}', '{w} 的熵'],
+  sinkOf: ['{w} to the head’s sink', '{w} 给该头的汇点'],
   nats: ['{n} nats', '{n} 奈特'],
   likeWords: ['≈ {k} words, evenly', '≈ 均匀看 {k} 个词'],
   onSpecial: ['On special tokens', '在特殊词元上'],

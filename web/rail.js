@@ -8,6 +8,11 @@ import { TextEditor, TextList } from './rail_text.js';
 
 const OPTIONS = ['pieces', 'special', 'sink'];
 
+// Where heads have sinks, what the weights of a row leave to 1. Those of a file are rounded: of a long row the sum would
+// say little, and a column has no sum to complete.
+const saysSink = scene => scene.look.sinks && scene.state().d !== 'in' && !scene.long();
+const sinkOf = row => Math.max(0, 1 - row.reduce((a, b) => a + b, 0));
+
 /** Pieces of the special tokens of a text, each once. */
 const specialPieces = look => [...new Set(look.tokens.filter(token => token.special).map(token => token.piece))];
 
@@ -110,7 +115,9 @@ export class Rail {
       scene.look.causal ? [] : line(t('onNext'), percentText(sum.next_share)),
       line(t('distance'), t('distanceTokens', { n: distanceText(sum.distance) })));
     this.#card.replaceChildren(...[
-      el('dl', {}, line(rich('entropyOf', { w: word }), t('nats', { n: H.toFixed(2) }), t('likeWords', { k: Math.exp(H).toFixed(1) }))),
+      el('dl', {},
+        line(rich('entropyOf', { w: word }), t('nats', { n: H.toFixed(2) }), t('likeWords', { k: Math.exp(H).toFixed(1) })),
+        saysSink(scene) ? line(rich('sinkOf', { w: word }), percentText(sinkOf(row))) : []),
       whole].filter(Boolean));
   }
 
