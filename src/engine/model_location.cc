@@ -132,10 +132,6 @@ fs::path variable(const char* name) {
 ModelLocation find_model(const std::string& spec) {
   const fs::path path = spec;
   if (!format::is_present(path)) return locate_cached(spec);
-  std::error_code error;
-  if (!fs::exists(fs::status(path, error)) && error) {  // there, but it cannot be looked at: a ring of links, say
-    throw BadFile(fmt::format("{}: {}", spec, error.message()));
-  }
   if (format::is_directory(path)) return locate_directory(path, directory_name(path), spec);
   return locate_file(path, path.stem().string());
 }
