@@ -114,7 +114,7 @@ struct F32Row {
   static constexpr std::size_t kBytes = 128;
   const std::byte* from;
   explicit F32Row(const std::byte* block) : from(block) {}
-  HWY_INLINE F weights(int group) const { return load_bytes(from + 64 * group); }
+  HWY_INLINE F weights(int group) const { return widen_lanes<DType::f32>(from + 64 * group); }
 };
 
 HWY_INLINE F from_signed_bytes(const std::byte* from) {
@@ -268,7 +268,7 @@ struct F32Columns {
   static constexpr std::size_t kBytes = 64;
   static HWY_INLINE F add(const float* x, const std::byte* w, std::int64_t stride, F sum) {
     F v[16];
-    HWY_UNROLL(16) for (int r = 0; r < 16; ++r) v[r] = load_bytes(w + r * stride);
+    HWY_UNROLL(16) for (int r = 0; r < 16; ++r) v[r] = widen_lanes<DType::f32>(w + r * stride);
     transpose16(v);
     HWY_UNROLL(16) for (int i = 0; i < 16; ++i) sum = fma(splat(x[i]), v[i], sum);
     return sum;
@@ -359,7 +359,7 @@ void pack_tile(const std::byte* w, std::int64_t outs, std::int64_t in, float* pa
     for (std::int64_t i = 0; i < in; i += 16) {
       F rows[16];
       for (int r = 0; r < 16; ++r) {
-        rows[r] = 16 * v + r < outs ? load_bytes(w + ((16 * v + r) * in + i) * 4) : hn::Zero(kF32);
+        rows[r] = 16 * v + r < outs ? widen_lanes<DType::f32>(w + ((16 * v + r) * in + i) * 4) : hn::Zero(kF32);
       }
       transpose16(rows);
       for (int k = 0; k < 16; ++k) store(rows[k], packed + ((i + k) * kTileVectors + v) * 16);
@@ -406,7 +406,7 @@ float read_streams(const std::uint8_t* bytes, std::size_t count) {
       HWY_UNROLL(8) for (std::size_t k = 0; k < 8; ++k) {
         const std::byte* at = from + chunk + k % kStreams * kPart + i + k / kStreams * 64;
         if (kAhead > 0) __builtin_prefetch(at + kAhead);
-        sum[k] = hn::Add(sum[k], load_bytes(at));
+        sum[k] = hn::Add(sum[k], widen_lanes<DType::f32>(at));
       }
     }
   }
