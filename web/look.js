@@ -59,8 +59,9 @@ export class Axis {
 
   label(i) {
     const { tokens, words } = this.#look;
-    if (this.pieces) return visibleText(tokens[i].label);
-    return visibleText(words[i].label);
+    if (!this.pieces) return visibleText(words[i].label);
+    const { text, label, piece } = tokens[i];
+    return visibleText(label === piece ? text || piece : label);  // WordPiece's spelling gives way to the text
   }
 
   /** Whether something stands in the text between item i and the next: a space as a rule. */
