@@ -11,13 +11,10 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/tokenizer/ranges.h"
 
 namespace sightline::tokenizer {
 namespace {
-
-struct Range {
-  char32_t first, last;
-};
 
 // What Unicode 16 added to ICU 72's Unicode 15, or moved to another category: facts of the Unicode Character Database
 // (Unicode License v3). A newer ICU agrees.
@@ -146,9 +143,6 @@ constexpr auto kAlphabeticSince15 = std::to_array<Range>({{0x363, 0x36F},
                                                           {0x113CC, 0x113CD},
                                                           {0x1611E, 0x1612E}});
 
-struct CaseRange {
-  char32_t first, last, lower;  // `lower` is that of `first`; the others follow on
-};
 constexpr auto kCaseSince15 = std::to_array<CaseRange>({{0x1C89, 0x1C89, 0x1C8A},
                                                         {0xA7CB, 0xA7CB, 0x264},
                                                         {0xA7CC, 0xA7CC, 0xA7CD},

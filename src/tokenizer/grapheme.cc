@@ -5,19 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "src/tokenizer/ranges.h"
+
 namespace sightline::tokenizer {
 namespace {
-
-struct Range {
-  char32_t first, last;
-};
-
-template <std::size_t N>
-bool in_ranges(const std::array<Range, N>& ranges, char32_t c) {
-  const auto after =
-      std::upper_bound(ranges.begin(), ranges.end(), c, [](char32_t x, const Range& r) { return x < r.first; });
-  return after != ranges.begin() && c <= std::prev(after)->last;
-}
 
 // Marks that Unicode 16 and 17 added to ICU 72's Unicode 15; a newer ICU agrees.
 constexpr auto kNewMarks = std::to_array<Range>(

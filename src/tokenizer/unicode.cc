@@ -9,20 +9,10 @@
 #include <cstdint>
 
 #include "sightline/error.h"
+#include "src/tokenizer/ranges.h"
 
 namespace sightline::tokenizer {
 namespace {
-
-struct Range {
-  char32_t first, last;
-};
-
-template <std::size_t N>
-bool in_ranges(const std::array<Range, N>& ranges, char32_t c) {
-  const auto after =
-      std::upper_bound(ranges.begin(), ranges.end(), c, [](char32_t x, const Range& r) { return x < r.first; });
-  return after != ranges.begin() && c <= std::prev(after)->last;
-}
 
 template <std::size_t N>
 bool contains(const std::array<char32_t, N>& chars, char32_t c) {
@@ -57,9 +47,6 @@ constexpr auto kNewWordChars = std::to_array<Range>(
      {0x16100, 0x16139}, {0x16D40, 0x16D6C}, {0x16D70, 0x16D79}, {0x18CFF, 0x18CFF}, {0x1CCF0, 0x1CCF9},
      {0x1E5D0, 0x1E5FA}, {0x2EBF0, 0x2EE5D}});
 
-struct CaseRange {
-  char32_t first, last, lower;  // `lower` is that of `first`; the others follow on
-};
 constexpr auto kNewLowerCase = std::to_array<CaseRange>({{0x1C89, 0x1C89, 0x1C8A},
                                                          {0xA7CB, 0xA7CB, 0x264},
                                                          {0xA7CC, 0xA7CC, 0xA7CD},
