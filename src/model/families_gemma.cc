@@ -30,31 +30,24 @@ constexpr Traits kGemma3Traits = [] {
   return traits;
 }();
 
-constexpr SizeKeys kGemma2Keys = {
-    .width = {"hidden_size"},
-    .layers = {"num_hidden_layers"},
-    .query_heads = {"num_attention_heads"},
-    .kv_heads = {"num_key_value_heads"},
-    .head_width = {"head_dim", 256},
-    .inner_width = {"intermediate_size"},
-    .max_positions = {"max_position_embeddings", 8192},
-    .norm_epsilon = "rms_norm_eps",
-    .activation = "hidden_activation",
-};
+constexpr SizeKeys kGemma2Keys = [] {
+  SizeKeys keys = llama_size_keys(8192, 256);
+  keys.activation = "hidden_activation";
+  return keys;
+}();
 
 // Published files leave out most of what is as in these.
-constexpr SizeKeys kGemma3Keys = {
-    .vocabulary = {"vocab_size", 262208},
-    .width = {"hidden_size", 2304},
-    .layers = {"num_hidden_layers", 26},
-    .query_heads = {"num_attention_heads", 8},
-    .kv_heads = {"num_key_value_heads", 4},
-    .head_width = {"head_dim", 256},
-    .inner_width = {"intermediate_size", 9216},
-    .max_positions = {"max_position_embeddings", 131072},
-    .norm_epsilon = "rms_norm_eps",
-    .activation = "hidden_activation",
-};
+constexpr SizeKeys kGemma3Keys = [] {
+  SizeKeys keys = kGemma2Keys;
+  keys.vocabulary.absent = 262208;
+  keys.width.absent = 2304;
+  keys.layers.absent = 26;
+  keys.query_heads.absent = 8;
+  keys.kv_heads.absent = 4;
+  keys.inner_width.absent = 9216;
+  keys.max_positions.absent = 131072;
+  return keys;
+}();
 
 constexpr FixedKey kFixedKeys[] = {
     {"use_bidirectional_attention", "false"},
@@ -73,28 +66,17 @@ constexpr std::string_view kBuffers[] = {"rotary_emb.inv_freq", "rotary_emb_loca
 constexpr std::string_view kUnusedPrefixes[] = {"score.", "classifier.", "qa_outputs.", "vision_tower.",
                                                 "multi_modal_projector."};
 
-constexpr NameMap kGemma2Names = {
-    .prefixes = kPrefixes,
-    .word_embedding = "embed_tokens",
-    .attention_norm = "layers.{}.input_layernorm",
-    .attention_post_norm = "layers.{}.post_attention_layernorm",
-    .query = "layers.{}.self_attn.q_proj",
-    .key = "layers.{}.self_attn.k_proj",
-    .value = "layers.{}.self_attn.v_proj",
-    .query_norm = "layers.{}.self_attn.q_norm",
-    .key_norm = "layers.{}.self_attn.k_norm",
-    .attention_output = "layers.{}.self_attn.o_proj",
-    .mlp_norm = "layers.{}.pre_feedforward_layernorm",
-    .mlp_post_norm = "layers.{}.post_feedforward_layernorm",
-    .gate = "layers.{}.mlp.gate_proj",
-    .up = "layers.{}.mlp.up_proj",
-    .down = "layers.{}.mlp.down_proj",
-    .final_norm = "norm",
-    .head_output = "lm_head",
-    .ones_left_out = true,
-    .buffers = kBuffers,
-    .unused_prefixes = kUnusedPrefixes,
-};
+constexpr NameMap kGemma2Names = [] {
+  NameMap names = kLlamaNames;
+  names.prefixes = kPrefixes;
+  names.attention_post_norm = "layers.{}.post_attention_layernorm";
+  names.mlp_norm = "layers.{}.pre_feedforward_layernorm";
+  names.mlp_post_norm = "layers.{}.post_feedforward_layernorm";
+  names.ones_left_out = true;
+  names.buffers = kBuffers;
+  names.unused_prefixes = kUnusedPrefixes;
+  return names;
+}();
 
 constexpr NameMap kGgufNames = gguf_names({.norms_around = true});
 

@@ -63,20 +63,6 @@ constexpr Traits kGptOssTraits = [] {
   return traits;
 }();
 
-constexpr SizeKeys size_keys(std::int64_t positions, std::int64_t head_width = 0) {
-  return {
-      .width = {"hidden_size"},
-      .layers = {"num_hidden_layers"},
-      .query_heads = {"num_attention_heads"},
-      .kv_heads = {"num_key_value_heads"},
-      .head_width = {"head_dim", head_width},
-      .inner_width = {"intermediate_size"},
-      .max_positions = {"max_position_embeddings", positions},
-      .norm_epsilon = "rms_norm_eps",
-      .activation = "hidden_act",
-  };
-}
-
 // Dropout acts in training alone; pretraining_tp cuts the same products into pieces; losses of routers belong to
 // training. Qwen2 has biases whatever attention_bias says.
 constexpr std::string_view kIdleKeys[] = {
@@ -113,30 +99,6 @@ constexpr FixedKey kUnbiasedFixedKeys[] = {
 constexpr FixedKey kPhi3FixedKeys[] = {
     {"is_causal", "true"},     {"attention_bias", "false"}, {"mlp_bias", "false"},
     {"lm_head_bias", "false"}, {"full_attn_mod", "1"},      {"interpolate_factor", "1"},
-};
-
-constexpr std::string_view kPrefixes[] = {"model."};
-constexpr std::string_view kBuffers[] = {"rotary_emb.inv_freq"};
-constexpr std::string_view kUnusedPrefixes[] = {"score.", "classifier.", "qa_outputs.", "transformer.qa_outputs."};
-
-constexpr NameMap kLlamaNames = {
-    .prefixes = kPrefixes,
-    .word_embedding = "embed_tokens",
-    .attention_norm = "layers.{}.input_layernorm",
-    .query = "layers.{}.self_attn.q_proj",
-    .key = "layers.{}.self_attn.k_proj",
-    .value = "layers.{}.self_attn.v_proj",
-    .query_norm = "layers.{}.self_attn.q_norm",
-    .key_norm = "layers.{}.self_attn.k_norm",
-    .attention_output = "layers.{}.self_attn.o_proj",
-    .mlp_norm = "layers.{}.post_attention_layernorm",
-    .gate = "layers.{}.mlp.gate_proj",
-    .up = "layers.{}.mlp.up_proj",
-    .down = "layers.{}.mlp.down_proj",
-    .final_norm = "norm",
-    .head_output = "lm_head",
-    .buffers = kBuffers,
-    .unused_prefixes = kUnusedPrefixes,
 };
 
 constexpr NameMap kPhi3Names = [] {
@@ -188,7 +150,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "llama",
      .gguf_architecture = "llama",
      .traits = kLlamaTraits,
-     .keys = size_keys(2048),
+     .keys = llama_size_keys(2048),
      .rope = {.base = 10000},
      .names = &kLlamaNames,
      .gguf_names = &kLlamaGgufNames,
@@ -198,7 +160,7 @@ constexpr Family kFamilies[] = {
      .idle_keys = kIdleKeys},
     {.model_type = "mistral",
      .traits = kMistralTraits,
-     .keys = size_keys(131072),
+     .keys = llama_size_keys(131072),
      .rope = {.base = 10000},
      .names = &kLlamaNames,
      .class_stem = "Mistral",
@@ -208,7 +170,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "qwen2",
      .gguf_architecture = "qwen2",
      .traits = kQwen2Traits,
-     .keys = size_keys(32768),
+     .keys = llama_size_keys(32768),
      .rope = {.base = 10000},
      .names = &kLlamaNames,
      .gguf_names = &kQwenGgufNames,
@@ -219,7 +181,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "qwen3",
      .gguf_architecture = "qwen3",
      .traits = kQwen3Traits,
-     .keys = size_keys(32768, 128),
+     .keys = llama_size_keys(32768, 128),
      .rope = {.base = 10000},
      .names = &kLlamaNames,
      .gguf_names = &kQwenGgufNames,
@@ -230,7 +192,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "phi3",
      .gguf_architecture = "phi3",
      .traits = kPhi3Traits,
-     .keys = size_keys(4096),
+     .keys = llama_size_keys(4096),
      .rope = {.base = 10000, .original_positions = 4096, .yarn_is_longrope = true},
      .names = &kPhi3Names,
      .gguf_names = &kPhi3GgufNames,
@@ -241,7 +203,7 @@ constexpr Family kFamilies[] = {
     {.model_type = "gpt_oss",
      .gguf_architecture = "gpt-oss",
      .traits = kGptOssTraits,
-     .keys = size_keys(131072, 64),
+     .keys = llama_size_keys(131072, 64),
      .rope = {.base = 150000,
               .absent_settings = R"({"rope_type": "yarn", "factor": 32.0, "truncate": false,
                                      "original_max_position_embeddings": 4096})",

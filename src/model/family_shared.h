@@ -15,6 +15,47 @@ inline constexpr ArchitectureEntry kDecoderClasses[] = {
     {"ForQuestionAnswering"},
 };
 
+/// What Llama and those built like it call their sizes, and two that families set themselves where a file does not.
+constexpr SizeKeys llama_size_keys(std::int64_t positions, std::int64_t head_width = 0) {
+  return {
+      .width = {"hidden_size"},
+      .layers = {"num_hidden_layers"},
+      .query_heads = {"num_attention_heads"},
+      .kv_heads = {"num_key_value_heads"},
+      .head_width = {"head_dim", head_width},
+      .inner_width = {"intermediate_size"},
+      .max_positions = {"max_position_embeddings", positions},
+      .norm_epsilon = "rms_norm_eps",
+      .activation = "hidden_act",
+  };
+}
+
+inline constexpr std::string_view kLlamaPrefixes[] = {"model."};
+inline constexpr std::string_view kLlamaBuffers[] = {"rotary_emb.inv_freq"};
+inline constexpr std::string_view kLlamaUnusedPrefixes[] = {"score.", "classifier.", "qa_outputs.",
+                                                            "transformer.qa_outputs."};
+
+/// Their tensors in the layout of Hugging Face.
+inline constexpr NameMap kLlamaNames = {
+    .prefixes = kLlamaPrefixes,
+    .word_embedding = "embed_tokens",
+    .attention_norm = "layers.{}.input_layernorm",
+    .query = "layers.{}.self_attn.q_proj",
+    .key = "layers.{}.self_attn.k_proj",
+    .value = "layers.{}.self_attn.v_proj",
+    .query_norm = "layers.{}.self_attn.q_norm",
+    .key_norm = "layers.{}.self_attn.k_norm",
+    .attention_output = "layers.{}.self_attn.o_proj",
+    .mlp_norm = "layers.{}.post_attention_layernorm",
+    .gate = "layers.{}.mlp.gate_proj",
+    .up = "layers.{}.mlp.up_proj",
+    .down = "layers.{}.mlp.down_proj",
+    .final_norm = "norm",
+    .head_output = "lm_head",
+    .buffers = kLlamaBuffers,
+    .unused_prefixes = kLlamaUnusedPrefixes,
+};
+
 /// How the tensors of an architecture in GGUF's layout differ from the common names.
 struct GgufNameOptions {
   HeadLayout heads = HeadLayout::separate;
