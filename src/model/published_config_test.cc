@@ -271,7 +271,7 @@ TEST(PublishedConfig, Encoders) {
   EXPECT_FLOAT_EQ(1e-5f, xlmr.norm_epsilon);
 
   const TransformerConfig bge = parse(R"({
-    "_name_or_path": "/root/.cache/torch/BAAI_bge-small-en/", "architectures": ["BertModel"],
+    "_name_or_path": "BAAI/bge-small-en", "architectures": ["BertModel"],
     "attention_probs_dropout_prob": 0.1, "classifier_dropout": null, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
     "hidden_size": 384, "id2label": {"0": "LABEL_0"}, "initializer_range": 0.02, "intermediate_size": 1536,
     "label2id": {"LABEL_0": 0}, "layer_norm_eps": 1e-12, "max_position_embeddings": 512, "model_type": "bert",
