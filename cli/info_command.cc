@@ -18,8 +18,8 @@ constexpr int kNameWidth = 14;
 
 class InfoView {
  public:
-  InfoView(Painter& painter, const engine::ModelFacts& facts, const engine::WeightFacts& weights, bool gguf)
-      : painter_(painter), facts_(facts), weights_(weights), gguf_(gguf) {}
+  InfoView(Painter& painter, const engine::ModelFacts& facts, bool gguf)
+      : painter_(painter), facts_(facts), gguf_(gguf) {}
 
   void add() {
     painter_.accent(shown(facts_.name)).newline();
@@ -74,11 +74,12 @@ class InfoView {
 
   void add_weights() {
     line("parameters", grouped(facts_.parameters));
-    line("weights", fmt::format("{} tensors, {} bytes", grouped(weights_.tensors), grouped(weights_.bytes)));
-    for (const auto& [type, held] : weights_.types) {
+    line("weights",
+         fmt::format("{} tensors, {} bytes", grouped(facts_.weights.tensors), grouped(facts_.weights.bytes)));
+    for (const auto& [type, held] : facts_.weights.types) {
       line("", fmt::format("{}: {} numbers in {} tensors, {} bytes ({:.0f} %)", type, grouped(held.elements),
                            grouped(held.tensors), grouped(held.bytes),
-                           100.0 * static_cast<double>(held.bytes) / static_cast<double>(weights_.bytes)));
+                           100.0 * static_cast<double>(held.bytes) / static_cast<double>(facts_.weights.bytes)));
     }
   }
 
@@ -100,7 +101,6 @@ class InfoView {
 
   Painter& painter_;
   const engine::ModelFacts& facts_;
-  const engine::WeightFacts& weights_;
   bool gguf_;
 };
 
@@ -110,9 +110,8 @@ void run_info(const Options& options) {
   const engine::ModelLocation location = chosen_model(options);
   engine::ModelFacts facts = engine::inspect_model(location.path, open_options(options));
   facts.name = location.name;
-  const engine::WeightFacts weights = engine::inspect_weights(location.path);
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
-  InfoView(painter, facts, weights, location.gguf).add();
+  InfoView(painter, facts, location.gguf).add();
   write_output(painter.result());
 }
 

@@ -107,7 +107,7 @@ std::string Server::memory_text() const {
   std::string text = fmt::format(
       "memory: model {}, looks at most {}, requests and answers at most {}\n"
       "a look at the longest text, {} tokens, takes {}",
-      size_text(static_cast<std::size_t>(model.weight_bytes)), size_text(parts_->options.memory),
+      size_text(static_cast<std::size_t>(model.weights.bytes)), size_text(parts_->options.memory),
       size_text(kMaxTransit), tokens, size_text(longest));
   if (longest > parts_->options.memory) {
     text += fmt::format(", which is refused: allow it with --memory {}, or keep fewer layers with --keep-layers",

@@ -96,7 +96,7 @@ TEST(MemoryPlan, IsCheckedBeforeAModelIsOpenedAndBeforeALook) {
     return std::string();
   };
   const Session session = Session::open(testing::tiny_model());
-  const std::int64_t weights = session.model().weight_bytes;
+  const std::int64_t weights = session.model().weights.bytes;
   const std::int64_t whole = session.plan_look(session.token_count(testing::kTired)).total();
   EXPECT_NE(refused(weights - 1).find("take a smaller model"), std::string::npos) << refused(weights - 1);
   EXPECT_NE(refused(weights).find("shorter text"), std::string::npos) << refused(weights);

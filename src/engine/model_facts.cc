@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
+#include <utility>
 
 #include "sightline/error.h"
 #include "src/engine/memory.h"
+#include "src/engine/model_location.h"
 #include "src/format/checkpoint.h"
 #include "src/format/file.h"
 #include "src/format/gguf.h"
@@ -16,9 +17,7 @@ namespace sightline::engine {
 namespace {
 
 std::string display_name(const std::filesystem::path& model) {
-  std::error_code ignored;  // the working directory may have gone
-  const std::filesystem::path path = (std::filesystem::current_path(ignored) / model).lexically_normal();
-  const std::filesystem::path name = (path.has_filename() ? path : path.parent_path()).filename();  // "models/x/" is x
+  const std::filesystem::path name = last_name(model);
   return (name.extension() == ".gguf" ? name.stem() : name).string();
 }
 
@@ -29,14 +28,14 @@ bool has_tokenizer(const std::filesystem::path& path) {
 
 }  // namespace
 
-ModelFacts describe(const std::filesystem::path& path, const model::Transformer& transformer,
+ModelFacts describe(const std::filesystem::path& path, WeightFacts weights, const model::Transformer& transformer,
                     const tokenizer::Tokenizer* tokenizer) {
   ModelFacts facts;
   facts.name = display_name(path);
   facts.path = path;
   facts.config = transformer.config();
   facts.parameters = transformer.parameter_count();
-  facts.weight_bytes = inspect_weights(path).bytes;
+  facts.weights = std::move(weights);
   facts.max_tokens = facts.config.max_positions;
   facts.warnings = transformer.warnings();
   if (tokenizer) {
@@ -49,10 +48,12 @@ ModelFacts describe(const std::filesystem::path& path, const model::Transformer&
 
 ModelFacts inspect_model(const std::filesystem::path& path, const model::OpenOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
-    if (!has_tokenizer(path))
-      return describe(path, model::Transformer::load(path, {.strict = options.strict}), nullptr);
+    if (!has_tokenizer(path)) {
+      const auto transformer = model::Transformer::load(path, {.strict = options.strict});
+      return describe(path, inspect_weights(path), transformer, nullptr);
+    }
     const model::Model model = model::open(path, options);
-    return describe(path, model.transformer, &model.tokenizer);
+    return describe(path, inspect_weights(path), model.transformer, &model.tokenizer);
   });
 }
 

@@ -23,26 +23,6 @@ struct TokenizerFacts {
   std::optional<std::size_t> file_truncation;  // maximal length named in the file; never acts by itself
 };
 
-/// What is known of a model without running it.
-struct ModelFacts {
-  std::string name;  // for display: of the directory, of a GGUF file without its ending
-  std::filesystem::path path;
-  model::TransformerConfig config;
-  std::int64_t parameters = 0;
-  std::int64_t weight_bytes = 0;            // of the tensors in the files, which are mapped
-  std::int64_t max_tokens = 0;              // of a text: what the model takes, or less where that was asked for
-  std::optional<TokenizerFacts> tokenizer;  // none: the files have none
-  std::vector<std::string> warnings;        // one line each
-};
-
-/// `path` as of Session::open().
-ModelFacts describe(const std::filesystem::path& path, const model::Transformer& transformer,
-                    const tokenizer::Tokenizer* tokenizer);
-
-/// Opens a model for `info`: every check of Session::open(), but there may be no tokenizer. Throws BadFile,
-/// UnsupportedModel, OutOfMemory.
-ModelFacts inspect_model(const std::filesystem::path& path, const model::OpenOptions& options = {});
-
 /// What the weight files of a model hold.
 struct WeightFacts {
   struct OfType {
@@ -52,7 +32,28 @@ struct WeightFacts {
   std::int64_t bytes = 0;               // of the tensors' data
   std::map<std::string, OfType> types;  // by name: "F32", "Q4_K"
 };
-/// Throws BadFile.
+
+/// What is known of a model without running it.
+struct ModelFacts {
+  std::string name;  // for display: of the directory, of a GGUF file without its ending
+  std::filesystem::path path;
+  model::TransformerConfig config;
+  std::int64_t parameters = 0;
+  WeightFacts weights;                      // which are mapped
+  std::int64_t max_tokens = 0;              // of a text: what the model takes, or less where that was asked for
+  std::optional<TokenizerFacts> tokenizer;  // none: the files have none
+  std::vector<std::string> warnings;        // one line each
+};
+
+/// `path` as of Session::open(), `weights` as inspect_weights() tells of it.
+ModelFacts describe(const std::filesystem::path& path, WeightFacts weights, const model::Transformer& transformer,
+                    const tokenizer::Tokenizer* tokenizer);
+
+/// Opens a model for `info`: every check of Session::open(), but there may be no tokenizer. Throws BadFile,
+/// UnsupportedModel, OutOfMemory.
+ModelFacts inspect_model(const std::filesystem::path& path, const model::OpenOptions& options = {});
+
+/// What the weight files of a model hold. Throws BadFile, UnsupportedModel.
 WeightFacts inspect_weights(const std::filesystem::path& path);
 
 }  // namespace sightline::engine

@@ -19,13 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxListed = 12;  // files in a message
 
-// "models/x/" is x.
-std::string directory_name(const fs::path& directory) {
-  std::error_code ignored;  // the working directory may have gone
-  const fs::path path = (fs::current_path(ignored) / directory).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kMaxListed; ++i) text += (i == 0 ? "" : ", ") + names[i];
@@ -129,10 +122,16 @@ fs::path variable(const char* name) {
 
 }  // namespace
 
+std::string last_name(const fs::path& given) {
+  std::error_code ignored;  // the working directory may have gone
+  const fs::path path = (fs::current_path(ignored) / given).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 ModelLocation find_model(const std::string& spec) {
   const fs::path path = spec;
   if (!format::is_present(path)) return locate_cached(spec);
-  if (format::is_directory(path)) return locate_directory(path, directory_name(path), spec);
+  if (format::is_directory(path)) return locate_directory(path, last_name(path), spec);
   return locate_file(path, path.stem().string());
 }
 

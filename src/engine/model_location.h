@@ -13,6 +13,9 @@ struct ModelLocation {
   bool gguf = false;
 };
 
+/// The last name of a path, also of "models/x/" and ".", which are called as their directory.
+std::string last_name(const std::filesystem::path& given);
+
 /// The model that `spec` means: a directory, a GGUF file, or ORG/NAME (or ORG/NAME/FILE.gguf) in the local cache of
 /// Hugging Face (docs/cli.md). A directory without config.json that holds one GGUF file stands for that file. Nothing
 /// is fetched. Throws BadArgument that says what to name or to download, where nothing or too much fits; what is in the

@@ -122,9 +122,10 @@ Session::Session(model::Model model, ModelFacts facts, SessionOptions options)
 
 Session Session::open(const std::filesystem::path& path, const SessionOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
-    require_memory({.weights = inspect_weights(path).bytes}, memory_for(options), "free some, or take a smaller model");
+    WeightFacts weights = inspect_weights(path);
+    require_memory({.weights = weights.bytes}, memory_for(options), "free some, or take a smaller model");
     model::Model model = model::open(path, options.files);
-    ModelFacts facts = describe(path, model.transformer, &model.tokenizer);
+    ModelFacts facts = describe(path, std::move(weights), model.transformer, &model.tokenizer);
     if (!options.name.empty()) facts.name = options.name;
     limit_text(options.max_tokens, facts);
     return Session(std::move(model), std::move(facts), options);
@@ -157,7 +158,7 @@ std::int64_t Session::token_count(std::string_view text, bool truncate) const {
 
 MemoryPlan Session::plan_look(std::int64_t tokens, const LookOptions& options) const {
   MemoryPlan plan;
-  plan.weights = facts_.weight_bytes;
+  plan.weights = facts_.weights.bytes;
   plan.kept = static_cast<std::int64_t>(look_bytes(facts_, tokens, options.keep_layers, options.top) +
                                         (options.hidden ? hidden_bytes(facts_, tokens) : 0));
   plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, tokens, options_.threads, options.top));

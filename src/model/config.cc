@@ -174,6 +174,12 @@ void require_known_architecture(const ConfigKeys& keys, const Wrapper& wrapper) 
                          " cannot be run (" + std::string(wrapper.architecture) + " can)");
 }
 
+const std::string& require_model_type(const ConfigKeys& keys) {
+  const std::string* type = keys.find_string("model_type");
+  if (type == nullptr) throw BadFile(keys.where("model_type") + " is missing");
+  return *type;
+}
+
 }  // namespace
 
 TransformerConfig family_config(const Family& family) {
@@ -219,14 +225,13 @@ Activation find_activation(std::string_view name, const std::string& where) {
 TransformerConfig parse_config(std::string_view json, std::string_view name) {
   const nlohmann::json root = format::parse_json(json, name);
   const ConfigKeys keys{JsonObject(root, name)};
-  const std::string* type = keys.find_string("model_type");
-  if (type == nullptr) throw BadFile(keys.where("model_type") + " is missing");
+  const std::string& type = require_model_type(keys);
   for (const Wrapper& wrapper : kWrappers) {
-    if (wrapper.model_type != *type) continue;
+    if (wrapper.model_type != type) continue;
     require_known_architecture(keys, wrapper);
     return parse_wrapped(keys, wrapper);
   }
-  return parse_family(keys, find_family(*type, name));
+  return parse_family(keys, find_family(type, name));
 }
 
 TransformerConfig read_config(const std::filesystem::path& path) {
@@ -238,10 +243,8 @@ TransformerConfig read_config(const std::filesystem::path& path) {
 HeadSizes parse_head_sizes(std::string_view json, std::string_view name) {
   const nlohmann::json root = format::parse_json(json, name);
   const ConfigKeys keys{JsonObject(root, name)};
-  const std::string* type = keys.find_string("model_type");
-  if (type == nullptr) throw BadFile(keys.where("model_type") + " is missing");
   TransformerConfig config;
-  read_heads(keys, find_family(*type, name).keys, config);
+  read_heads(keys, find_family(require_model_type(keys), name).keys, config);
   return {config.query_heads, config.kv_heads, config.head_width};
 }
 

@@ -22,7 +22,7 @@ struct Loaded {
     const format::TestDirectory directory;
     model.write(directory.path());
     config = read_config(directory.path());
-    weights = load_weights(directory.path(), config);
+    weights = load_weights(format::Checkpoint::open(directory.path()), config);
   }
   TransformerConfig config;
   Weights weights;
@@ -82,7 +82,7 @@ TEST(DecoderWeights, NormsOfGemmaCountFromOneInOneLayoutAlone) {
   EXPECT_EQ(1 + stored[3], loaded.weights.final_norm.scale[3]);
   const auto path = std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "tests/data/conformance/gguf/gemma2.Q4_0.gguf";
   TransformerConfig config = read_config(path);
-  const Weights weights = load_weights(path, config);
+  const Weights weights = load_weights(format::Checkpoint::open(path), config);
   format::Checkpoint checkpoint = format::Checkpoint::open(path);
   EXPECT_EQ(format::to_f32(checkpoint.at("output_norm.weight"))[3], weights.final_norm.scale[3]);
 }

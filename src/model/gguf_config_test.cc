@@ -104,7 +104,7 @@ TEST(GgufConfig, DescribesTheFilesOfTheConformanceSet) {
   };
   for (const auto& item : files) {
     TransformerConfig config = read_config(file(item.name));
-    const Weights weights = load_weights(file(item.name), config);
+    const Weights weights = load_weights(format::Checkpoint::open(file(item.name)), config);
     EXPECT_TRUE(weights.warnings.empty()) << item.name << ": " << weights.warnings.front();
     EXPECT_EQ(std::vector<std::string>{}, config.unknown_keys) << item.name;
     json got = describe(config);
@@ -122,12 +122,12 @@ std::vector<float> values(const std::filesystem::path& path, const char* name) {
 
 TEST(GgufConfig, TakesFactorsOfTheRopeFromTensors) {
   TransformerConfig config = read_config(file("llama3_rope.F16"));
-  load_weights(file("llama3_rope.F16"), config);
+  load_weights(format::Checkpoint::open(file("llama3_rope.F16")), config);
   EXPECT_EQ(values(file("llama3_rope.F16"), "rope_freqs.weight"), config.ropes.at(0).divisors);
   EXPECT_EQ(8u, config.ropes.at(0).divisors.size());
 
   config = read_config(file("phi3.Q8_0"));
-  load_weights(file("phi3.Q8_0"), config);
+  load_weights(format::Checkpoint::open(file("phi3.Q8_0")), config);
   const Rope& rope = config.ropes.at(0);
   const auto narrow = [](const std::vector<double>& wide) { return std::vector<float>(wide.begin(), wide.end()); };
   EXPECT_EQ(values(file("phi3.Q8_0"), "rope_factors_short.weight"), narrow(rope.short_factors));
@@ -245,7 +245,7 @@ TEST(GgufConfig, LongropeMustBringItsFactors) {
   const std::filesystem::path path =
       directory.put("m.gguf", phi3.builder().tensor("token_embd.weight", {64, 1}, 0, std::string(256, 0)).bytes());
   TransformerConfig config = read_config(path);
-  const std::string message = error_of<BadFile>([&] { load_weights(path, config); });
+  const std::string message = error_of<BadFile>([&] { load_weights(format::Checkpoint::open(path), config); });
   EXPECT_NE(message.find("rope_factors_short.weight"), message.npos) << message;
   EXPECT_NE(message.find("rope.scaling.type"), message.npos) << message;
 }

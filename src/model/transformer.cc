@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/format/gguf.h"
 #include "src/format/json.h"
 #include "src/model/batch.h"
 #include "src/model/context_cache.h"
@@ -46,8 +47,12 @@ struct Transformer::Impl {
 
 Transformer Transformer::load(const std::filesystem::path& path, const LoadOptions& options) {
   const auto impl = std::make_shared<Impl>();
-  impl->config = read_config(path);
-  impl->weights = load_weights(path, impl->config);
+  // A GGUF file holds both, and is read once; what a directory holds means nothing without its config.json.
+  const bool gguf = format::is_gguf(path);
+  if (!gguf) impl->config = read_config(path);
+  format::Checkpoint checkpoint = format::Checkpoint::open(path);
+  if (gguf) impl->config = parse_gguf_config(*checkpoint.metadata());
+  impl->weights = load_weights(std::move(checkpoint), impl->config);
   impl->warnings = collect_warnings(impl->config, impl->weights);
   if (options.strict && !impl->warnings.empty()) throw BadFile(path.string() + ": " + impl->warnings.front());
   Transformer transformer;

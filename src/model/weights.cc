@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "sightline/error.h"
 #include "src/format/json.h"
@@ -288,10 +289,10 @@ void load_pooler(Loading& loading) {
 
 }  // namespace
 
-Weights load_weights(const std::filesystem::path& path, TransformerConfig& config) {
-  const Family& family = find_family(config.family, path.string());
+Weights load_weights(format::Checkpoint checkpoint, TransformerConfig& config) {
+  const Family& family = find_family(config.family, checkpoint.name());
   Weights weights;
-  weights.checkpoint = format::Checkpoint::open(path);
+  weights.checkpoint = std::move(checkpoint);
   if (weights.checkpoint.names().empty()) {
     throw BadFile(weights.checkpoint.name() + " holds no tensors: a tokenizer alone is no model that can be run");
   }

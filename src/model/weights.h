@@ -89,11 +89,11 @@ struct Weights {
   }
 };
 
-/// Finds every tensor that `config` asks for in the checkpoint at `path`, under any spelling that the family's name map
-/// knows. Sets in `config` what only the tensors say: pooler and language head that the file holds, and for GGUF files
-/// what parse_gguf_config() leaves open. Throws BadFile: all that is missing or misshapen in one message, with the
-/// shapes expected; UnsupportedModel for an element type that cannot be computed with.
-Weights load_weights(const std::filesystem::path& path, TransformerConfig& config);
+/// Finds every tensor that `config` asks for in `checkpoint`, which the weights keep, under any spelling that the
+/// family's name map knows. Sets in `config` what only the tensors say: pooler and language head that the file holds,
+/// and for GGUF files what parse_gguf_config() leaves open. Throws BadFile: all that is missing or misshapen in one
+/// message, with the shapes expected; UnsupportedModel for an element type that cannot be computed with.
+Weights load_weights(format::Checkpoint checkpoint, TransformerConfig& config);
 
 }  // namespace sightline::model
 
