@@ -89,6 +89,34 @@ HWY_INLINE V halves_of(V upper, V lower) {
   return hn::BitCast(d, hn::OddEven(hn::BitCast(wide, upper), hn::BitCast(wide, lower)));
 }
 
+// Eight scales and eight minima of six bits of q4_k and q5_k, in 16 bytes.
+template <class V>
+HWY_INLINE V scales_and_minima(V bytes) {
+  const Words<V> words;
+  const auto w = hn::BitCast(words, bytes);             // a, b, c, codes
+  const auto pairs = hn::InterleaveLower(words, w, w);  // a, a, b, b
+  const auto c = hn::Broadcast<2>(w);
+  const auto low = hn::And(pairs, hn::Set(words, 0x3F3F3F3F));
+  const auto high = hn::Or(hn::And(halves_of(hn::ShiftRight<4>(c), c), hn::Set(words, 0x0F0F0F0F)),
+                           hn::And(hn::ShiftRight<2>(pairs), hn::Set(words, 0x30303030)));
+  return hn::BitCast(hn::DFromV<V>(), hn::OddEven(high, low));
+}
+
+// Sixteen scales of six bits of q3_k, less 32.
+template <class V>
+HWY_INLINE V q3_k_scales(V bytes) {
+  const Words<V> words;
+  const hn::Repartition<std::uint64_t, hn::DFromV<V> > wide;
+  alignas(16) static constexpr std::uint32_t kShifts[4] = {0, 2, 4, 6};
+  const auto w = hn::BitCast(words, bytes);  // a, b, c, and more
+  const auto both = hn::BitCast(wide, bytes);
+  const auto pairs = hn::BitCast(words, hn::InterleaveLower(wide, both, both));  // a, b, a, b
+  const auto low = hn::And(halves_of(hn::ShiftRight<4>(pairs), pairs), hn::Set(words, 0x0F0F0F0F));
+  const auto high = hn::And(hn::Shr(hn::Broadcast<2>(w), hn::LoadDup128(words, kShifts)), hn::Set(words, 0x03030303));
+  return minus(hn::BitCast(hn::DFromV<V>(), hn::Or(low, hn::ShiftLeft<4>(high))), 32);
+}
+
+#if HWY_TARGET != HWY_AVX3  // which has widen_tables-inl.h
 // 2^(e - 128), e of 32 bits.
 HWY_INLINE F fp4_scale(hn::Vec<DU> e) {
   const auto two = hn::Set(kU32, 2), one = hn::Set(kU32, 1);
@@ -147,12 +175,7 @@ class BlockInLanes {
     // The second eight with a scale of their own.
     HWY_INLINE void set_halves(V numbers, F first, F second) {
       each_number<false>(numbers, [&](int i, F number) SIGHTLINE_LAMBDA {
-#if HWY_TARGET == HWY_AVX3
-        const F scale = hn::IfThenElse(hn::FirstN(kF32, 8), first, second);
-#else
-        const F scale = i < 8 ? first : second;
-#endif
-        store(hn::Mul(number, scale), scales_ + i);
+        store(hn::Mul(number, i < 8 ? first : second), scales_ + i);
       });
     }
     template <int kGroup>
@@ -170,9 +193,7 @@ class BlockInLanes {
   static HWY_INLINE I promote(V bytes) {
     using T = std::conditional_t<kSigned, std::int8_t, std::uint8_t>;
     const auto all = hn::BitCast(hn::FixedTag<T, 16>(), bytes);
-#if HWY_TARGET == HWY_AVX3
-    return hn::PromoteTo(kI32, all);
-#elif HWY_TARGET == HWY_AVX2
+#if HWY_TARGET == HWY_AVX2
     if constexpr (kPart == 0) {
       return hn::PromoteTo(kI32, hn::LowerHalf(all));
     } else {
@@ -229,10 +250,7 @@ class RowsInLanes {
     const auto of_row = [&](int r) SIGHTLINE_LAMBDA {
       return hn::LoadU(one, reinterpret_cast<const std::uint8_t*>(rows_[r] + at));
     };
-#if HWY_TARGET == HWY_AVX3
-    const hn::FixedTag<std::uint8_t, 32> two;
-    return hn::Combine(D(), hn::Combine(two, of_row(3), of_row(2)), hn::Combine(two, of_row(1), of_row(0)));
-#elif HWY_TARGET == HWY_AVX2
+#if HWY_TARGET == HWY_AVX2
     return hn::Combine(D(), of_row(1), of_row(0));
 #else
     return of_row(0);
@@ -241,7 +259,7 @@ class RowsInLanes {
   // An f16 of each row in its lanes, as fp32.
   HWY_INLINE F f16(int at) const {
     const hn::Rebind<std::uint16_t, DF> halves;
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+#if HWY_TARGET == HWY_AVX2
     const hn::Repartition<std::uint8_t, decltype(halves)> bytes;
     alignas(32) static constexpr std::uint8_t kSpread[32] = {0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3,
                                                              4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7};
@@ -320,6 +338,7 @@ class RowsInLanes {
   const std::byte* rows_[kRowsTogether];
   Sink sink_;
 };
+#endif  // HWY_TARGET != HWY_AVX3
 #endif
 
 }  // namespace HWY_NAMESPACE

@@ -52,7 +52,7 @@ HWY_INLINE void dot_floats(const ops::LinearBlock& block, const std::byte* const
   std::copy_n(sums, kStreams, to);
 }
 
-#if HWY_TARGET != HWY_SCALAR
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_AVX3
 // The same of blocks. sum[team][b]: lane 4 r + j holds chain 4 j + b of row r of the team, as RowsInLanes has them; x
 // is turned over to match.
 template <DType kType>
@@ -91,6 +91,37 @@ HWY_INLINE void dot_blocks(const ops::LinearBlock& block, const std::byte* const
     store(hn::Add(hn::Add(folded[0], folded[2]), hn::Add(folded[1], folded[3])), sums);
     for (int r = 0; r < kRowsTogether; ++r) to[kTeam * kRowsTogether + r] = sums[4 * r];
   });
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX3
+// The same of blocks, whose rows take turns part by part.
+template <DType kType>
+HWY_INLINE void dot_blocks(const ops::LinearBlock& block, const std::byte* const (&rows)[kStreams], float* to) {
+  using Block = TableBlock<kType>;
+  constexpr std::size_t kWidth = unit_width<kType>(), kBytes = unit_bytes<kType>();
+  const float* HWY_RESTRICT x = block.x + block.row_begin * block.padded_in;
+  F sum[kStreams];
+  for (F& chains : sum) chains = hn::Zero(kF32);
+  const std::size_t units = block.padded_in / kWidth;
+  for (std::size_t unit = 0; unit < units; ++unit, x += kWidth) {
+    for (int o = 0; o < kStreams; ++o) {
+      for (std::size_t line = 0; line < kBytes; line += 64) hwy::Prefetch(rows[o] + unit * kBytes + line + kAhead);
+    }
+    const auto at = [&](int o) SIGHTLINE_LAMBDA { return rows[o] + unit * kBytes; };
+    const Block blocks[kStreams] = {Block(at(0)), Block(at(1)), Block(at(2)), Block(at(3))};
+    unroll<Block::kParts>([&](auto part) SIGHTLINE_LAMBDA {
+      unroll<kStreams>([&](auto stream) SIGHTLINE_LAMBDA {
+        constexpr int kOut = decltype(stream)::value;
+        blocks[kOut].template emit<decltype(part)::value>(
+            [&](int i, F value) SIGHTLINE_LAMBDA { sum[kOut] = fma(load(x + i), value, sum[kOut]); });
+      });
+    });
+  }
+  alignas(64) float sums[kLanes];
+  store(fold_lanes([&](int i, int) SIGHTLINE_LAMBDA { return i < kStreams ? sum[i % kStreams] : hn::Zero(kF32); }),
+        sums);
+  std::copy_n(sums, kStreams, to);
 }
 #endif
 

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "src/ops/widen_blocks-inl.h"
+#include "src/ops/widen_tables-inl.h"
 #include "src/tensor/element.h"
 
 HWY_BEFORE_NAMESPACE();

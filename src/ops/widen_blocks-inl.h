@@ -13,6 +13,7 @@
 #include "src/tensor/blocks.h"
 #include "src/tensor/element.h"
 
+#if HWY_TARGET != HWY_AVX3  // which has widen_tables-inl.h
 HWY_BEFORE_NAMESPACE();
 namespace sightline {
 namespace HWY_NAMESPACE {
@@ -52,33 +53,6 @@ HWY_INLINE void five_bits(const Blocks& blocks, int fifth, int codes, Emit emit)
   const auto bits = blocks.word(fifth), bytes = blocks.load(codes);
   emit(0, hn::Or(bits_of<0, 4>(bytes), spread_bits<0, 4>(bits)));
   emit(16, hn::Or(bits_of<4, 4>(bytes), spread_bits<1, 4>(bits)));
-}
-
-// Eight scales and eight minima of six bits of q4_k and q5_k, in 16 bytes.
-template <class V>
-HWY_INLINE V scales_and_minima(V bytes) {
-  const Words<V> words;
-  const auto w = hn::BitCast(words, bytes);             // a, b, c, codes
-  const auto pairs = hn::InterleaveLower(words, w, w);  // a, a, b, b
-  const auto c = hn::Broadcast<2>(w);
-  const auto low = hn::And(pairs, hn::Set(words, 0x3F3F3F3F));
-  const auto high = hn::Or(hn::And(halves_of(hn::ShiftRight<4>(c), c), hn::Set(words, 0x0F0F0F0F)),
-                           hn::And(hn::ShiftRight<2>(pairs), hn::Set(words, 0x30303030)));
-  return hn::BitCast(hn::DFromV<V>(), hn::OddEven(high, low));
-}
-
-// Sixteen scales of six bits of q3_k, less 32.
-template <class V>
-HWY_INLINE V q3_k_scales(V bytes) {
-  const Words<V> words;
-  const hn::Repartition<std::uint64_t, hn::DFromV<V> > wide;
-  alignas(16) static constexpr std::uint32_t kShifts[4] = {0, 2, 4, 6};
-  const auto w = hn::BitCast(words, bytes);  // a, b, c, and more
-  const auto both = hn::BitCast(wide, bytes);
-  const auto pairs = hn::BitCast(words, hn::InterleaveLower(wide, both, both));  // a, b, a, b
-  const auto low = hn::And(halves_of(hn::ShiftRight<4>(pairs), pairs), hn::Set(words, 0x0F0F0F0F));
-  const auto high = hn::And(hn::Shr(hn::Broadcast<2>(w), hn::LoadDup128(words, kShifts)), hn::Set(words, 0x03030303));
-  return minus(hn::BitCast(hn::DFromV<V>(), hn::Or(low, hn::ShiftLeft<4>(high))), 32);
 }
 
 template <class Blocks>
@@ -205,5 +179,6 @@ HWY_INLINE void widen_row_blocks(const std::byte* const* rows, std::size_t at, S
 }  // namespace HWY_NAMESPACE
 }  // namespace sightline
 HWY_AFTER_NAMESPACE();
+#endif  // HWY_TARGET != HWY_AVX3
 
 #endif  // SIGHTLINE_OPS_WIDEN_BLOCKS_INL_H_
