@@ -1,9 +1,11 @@
 // A decoder's prefill, everything observed, for bench/models.py: one thread, process CPU time.
 //
-//   model_bench MODEL [--fast] [--plain]
+//   model_bench MODEL [--fast] [--plain] [--decode N] [--threads N]
 //
 // says what it is, in a line of JSON, and reads lines "IDS LOGITS": files of 32-bit token ids and for the fp32 logits
-// after the last one (- for none). Each is answered by the seconds of one pass through an empty context.
+// after the last one (- for none). Each is answered by the seconds of one pass through an empty context; with --decode
+// by those of a token when N more follow one by one, each the likeliest, nothing observed, and the logits are the
+// last's. With several --threads seconds are of the clock, not of the process.
 //
 //   model_bench MODEL --first IDS LOGITS
 //
@@ -104,6 +106,7 @@ void write_logits(const std::string& path, const std::vector<float>& logits) {
 struct Arguments {
   std::string model, first_ids, first_logits;
   bool fast = false, plain = false;
+  int decode = 0, threads = 1;
 };
 
 Arguments parse(const std::vector<std::string>& words) {
@@ -113,6 +116,10 @@ Arguments parse(const std::vector<std::string>& words) {
       arguments.fast = true;
     } else if (words[i] == "--plain") {
       arguments.plain = true;
+    } else if (words[i] == "--decode" && i + 1 < words.size()) {
+      arguments.decode = std::stoi(words[++i]);
+    } else if (words[i] == "--threads" && i + 1 < words.size()) {
+      arguments.threads = std::stoi(words[++i]);
     } else if (words[i] == "--first" && i + 2 < words.size()) {
       arguments.first_ids = words[++i];
       arguments.first_logits = words[++i];
@@ -122,21 +129,42 @@ Arguments parse(const std::vector<std::string>& words) {
       throw std::runtime_error("unexpected " + words[i]);
     }
   }
-  if (arguments.model.empty()) throw std::runtime_error("model_bench MODEL [--fast] [--plain] [--first IDS LOGITS]");
+  if (arguments.model.empty())
+    throw std::runtime_error("model_bench MODEL [--fast] [--plain] [--decode N] [--threads N] [--first IDS LOGITS]");
   return arguments;
+}
+
+model::ForwardOptions forward_options(const Arguments& arguments) {
+  model::ForwardOptions options;
+  options.threads = arguments.threads;
+  options.logits = model::LogitRows::last;
+  options.precision = arguments.fast ? Precision::fast : Precision::exact;
+  return options;
 }
 
 std::vector<float> prefill(const model::Transformer& transformer, const Arguments& arguments, model::Context& context,
                            const std::vector<std::int32_t>& ids) {
   Everything everything(ids.size());
-  model::ForwardOptions options;
-  options.threads = 1;
-  options.observer = arguments.plain ? nullptr : &everything;
-  options.logits = model::LogitRows::last;
-  options.precision = arguments.fast ? Precision::fast : Precision::exact;
+  model::ForwardOptions options = forward_options(arguments);
+  if (!arguments.plain && arguments.decode == 0) options.observer = &everything;
   context.truncate(0);
   const model::TokenSequence sequence{ids, {}, &context};
   return transformer.forward({&sequence, 1}, options).logits;
+}
+
+double seconds_now(const Arguments& arguments) {
+  if (arguments.threads == 1) return sightline_process_seconds();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// logits: of the token before, and then of the last one.
+void decode(const model::Transformer& transformer, const Arguments& arguments, model::Context& context,
+            std::vector<float>& logits) {
+  for (int n = 0; n < arguments.decode; ++n) {
+    const auto next = static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    const model::TokenSequence sequence{{&next, 1}, {}, &context};
+    logits = transformer.forward({&sequence, 1}, forward_options(arguments)).logits;
+  }
 }
 
 void serve(const Arguments& arguments) {
@@ -145,10 +173,14 @@ void serve(const Arguments& arguments) {
   std::string ids_file, logits_file;
   while (std::cin >> ids_file >> logits_file) {
     const auto ids = read_numbers<std::int32_t>(ids_file);
-    auto context = transformer.make_context(static_cast<std::int64_t>(ids.size()));
-    const double start = sightline_process_seconds();
-    const auto logits = prefill(transformer, arguments, context, ids);
-    const double seconds = sightline_process_seconds() - start;
+    auto context = transformer.make_context(static_cast<std::int64_t>(ids.size()) + arguments.decode);
+    double start = seconds_now(arguments);
+    auto logits = prefill(transformer, arguments, context, ids);
+    if (arguments.decode > 0) {
+      start = seconds_now(arguments);
+      decode(transformer, arguments, context, logits);
+    }
+    const double seconds = (seconds_now(arguments) - start) / std::max(arguments.decode, 1);
     write_logits(logits_file, logits);
     std::cout << seconds << std::endl;
   }

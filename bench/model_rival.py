@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """llama.cpp and transformers as contenders of bench/models.py, each in a process of its own.
 
-    bench/model_rival.py llama.cpp MODEL.gguf [--flash]
+    bench/model_rival.py llama.cpp MODEL.gguf [--flash] [--decode N]
     bench/model_rival.py transformers DIRECTORY [--dtype bf16]
 
 Speaks as model_bench does: a line of JSON that says what it is; then, for each line "IDS LOGITS" (files of 32-bit token
 ids and for the fp32 logits after the last one, - for none), the seconds of process CPU time of one prefill through an
-empty cache, on one thread. Loading is not counted, nor what llama-cpp-python adds to llama_decode.
+empty cache, on one thread. Loading is not counted, nor what llama-cpp-python adds to llama_decode. With
+--decode the seconds are those of a token when N more follow one by one, each the likeliest.
 """
 
 import argparse
@@ -34,7 +35,8 @@ class LlamaCpp:
         if not self.model:
             raise SystemExit(f"llama.cpp cannot load {chosen.model}")
         options = llama_cpp.llama_context_default_params()
-        options.n_ctx = options.n_batch = CONTEXT
+        options.n_batch = CONTEXT
+        options.n_ctx = CONTEXT + 256 if chosen.decode else CONTEXT
         options.n_threads = options.n_threads_batch = 1
         options.swa_full = False
         options.flash_attn_type = 1 if chosen.flash else 0
@@ -45,17 +47,16 @@ class LlamaCpp:
         flags = self.api.llama_print_system_info().decode().strip()
         return f"llama-cpp-python {self.api.__version__}: {flags}"
 
-    def batch(self, ids):
+    def batch(self, ids, first=0):
         batch = self.api.llama_batch_init(len(ids), 0, 1)
         batch.n_tokens = len(ids)
         for n, token in enumerate(ids):
-            batch.token[n], batch.pos[n], batch.n_seq_id[n], batch.seq_id[n][0] = int(token), n, 1, 0
+            batch.token[n], batch.pos[n], batch.n_seq_id[n], batch.seq_id[n][0] = int(token), first + n, 1, 0
             batch.logits[n] = n == len(ids) - 1
         return batch
 
-    def prefill(self, ids):
-        self.api.llama_memory_clear(self.api.llama_get_memory(self.context), True)
-        batch = self.batch(ids)
+    def pass_through(self, ids, first=0):
+        batch = self.batch(ids, first)
         start = time.process_time()
         failed = self.api.llama_decode(self.context, batch)
         logits = self.api.llama_get_logits_ith(self.context, -1)  # waits until all is computed
@@ -64,6 +65,18 @@ class LlamaCpp:
             raise SystemExit(f"llama_decode gave {failed}")
         self.api.llama_batch_free(batch)
         return seconds, np.ctypeslib.as_array(logits, (self.vocabulary,)).copy()
+
+    def prefill(self, ids):
+        self.api.llama_memory_clear(self.api.llama_get_memory(self.context), True)
+        return self.pass_through(ids)
+
+    def decode(self, ids, count):
+        _, logits = self.prefill(ids)
+        total = 0.0
+        for n in range(count):
+            seconds, logits = self.pass_through([logits.argmax()], len(ids) + n)
+            total += seconds
+        return total / count, logits
 
 
 class Transformers:
@@ -98,6 +111,7 @@ def main():
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("--flash", action="store_true", help="llama.cpp's flash attention")
     parser.add_argument("--dtype", choices=("f32", "bf16"), default="f32", help="of transformers")
+    parser.add_argument("--decode", type=int, default=0, metavar="N", help="of llama.cpp: tokens that follow, up to 256")
     chosen = parser.parse_args()
     try:
         rival = RIVALS[chosen.rival](chosen)
@@ -107,7 +121,8 @@ def main():
     print(json.dumps({"about": rival.about()}), flush=True)
     for line in sys.stdin:
         ids_file, logits_file = line.split()
-        seconds, logits = rival.prefill(np.fromfile(ids_file, np.int32))
+        ids = np.fromfile(ids_file, np.int32)
+        seconds, logits = rival.decode(ids, chosen.decode) if chosen.decode else rival.prefill(ids)
         if logits_file != "-":
             logits.astype(np.float32).tofile(logits_file)
         print(seconds, flush=True)

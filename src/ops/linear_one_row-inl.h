@@ -21,7 +21,7 @@ namespace sightline {
 namespace HWY_NAMESPACE {
 
 inline constexpr int kStreams = 4;           // outputs that are computed together
-inline constexpr std::size_t kAhead = 1536;  // bytes that are asked for before they are needed
+inline constexpr std::size_t kAhead = 3072;  // bytes that are asked for before they are needed
 
 // to[o], o < kStreams: the sum of x and the row of weights at rows[o]. Of floats.
 template <DType kType>
