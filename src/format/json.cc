@@ -1,11 +1,13 @@
 #include "src/format/json.h"
 
 #include <iterator>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "sightline/error.h"
 #include "src/format/file.h"
+#include "src/format/ordered_json.h"
 
 namespace sightline::format {
 namespace {
@@ -46,7 +48,10 @@ std::string reason_of(const nlohmann::detail::exception& error) {
   return std::string(reason.substr(0, reason.find(';')));
 }
 
+constexpr std::size_t kMaxOrderedKeys = 10'000;
+
 // Receives the parser's events and builds the value, checking what the grammar leaves open.
+template <class Json>
 class ValueBuilder : public nlohmann::json_sax<Json> {
  public:
   ValueBuilder(std::string_view name, const JsonLimits& limits, const std::size_t* position)
@@ -60,7 +65,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
   bool number_unsigned(std::uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string&) override { return add(value); }
   bool string(std::string& value) override { return add(std::move(value)); }
-  bool binary(Json::binary_t&) override { return false; }  // not in JSON texts
+  bool binary(typename Json::binary_t&) override { return false; }  // not in JSON texts
 
   bool start_object(std::size_t) override { return open(Json::object()); }
   bool start_array(std::size_t) override { return open(Json::array()); }
@@ -69,8 +74,12 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
 
   bool key(std::string& key) override {
     Level& level = levels_.back();
-    const auto [slot, added] = level.container->get_ref<Json::object_t&>().try_emplace(key, nullptr);
+    auto& members = level.container->template get_ref<typename Json::object_t&>();
+    const auto [slot, added] = members.emplace(key, nullptr);
     level.key = std::move(key);
+    if (std::is_same_v<Json, nlohmann::ordered_json> && members.size() > kMaxOrderedKeys) {
+      fail("an object of more than " + std::to_string(kMaxOrderedKeys) + " keys");
+    }
     if (!added) fail("duplicate key " + quote(key_path()));
     level.slot = &slot->second;
     return true;
@@ -78,6 +87,7 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
     fail("not valid JSON: " + reason_of(error));
+    return false;
   }
 
  private:
@@ -98,7 +108,9 @@ class ValueBuilder : public nlohmann::json_sax<Json> {
       return &root_;
     }
     const Level& level = levels_.back();
-    if (level.slot == nullptr) return &level.container->get_ref<Json::array_t&>().emplace_back(std::move(value));
+    if (level.slot == nullptr) {
+      return &level.container->template get_ref<typename Json::array_t&>().emplace_back(std::move(value));
+    }
     *level.slot = std::move(value);
     return level.slot;
   }
@@ -150,9 +162,8 @@ std::string describe(const Json& value) {
   return value.dump();
 }
 
-}  // namespace
-
-nlohmann::json parse_json(std::string_view text, std::string_view name, const JsonLimits& limits) {
+template <class Json>
+Json parse_as(std::string_view text, std::string_view name, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes) {
     throw BadFile(std::string(name) + ": " + std::to_string(text.size()) + " bytes of JSON are more than the " +
                   std::to_string(limits.max_bytes) + " that it may have");
@@ -162,10 +173,20 @@ nlohmann::json parse_json(std::string_view text, std::string_view name, const Js
     throw BadFile(std::string(name) + ": byte " + std::to_string(nul + 1) + ": not valid JSON: a NUL byte");
   }
   std::size_t position = 0;
-  ValueBuilder builder(name, limits, &position);
+  ValueBuilder<Json> builder(name, limits, &position);
   Json::sax_parse(CountingIterator(text.data(), &position), CountingIterator(text.data() + text.size(), &position),
                   &builder);
   return builder.take();
+}
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, std::string_view name, const JsonLimits& limits) {
+  return parse_as<nlohmann::json>(text, name, limits);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, std::string_view name, const JsonLimits& limits) {
+  return parse_as<nlohmann::ordered_json>(text, name, limits);
 }
 
 nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits) {

@@ -25,9 +25,10 @@ struct Kind {
   const char* key;
   void (*run)(Context&, const fs::path&, const std::string&);
 };
-constexpr Kind kKinds[] = {{"grid", run_attention},        {"models", run_models},        {"files", run_gguf},
-                           {"tokenizers", run_tokenizers}, {"batches", run_left_padding}, {"positions", run_long_text},
-                           {"weights_sha256", run_minilm}};
+constexpr Kind kKinds[] = {
+    {"grid", run_attention},        {"models", run_models},           {"files", run_gguf},
+    {"tokenizers", run_tokenizers}, {"batches", run_left_padding},    {"positions", run_long_text},
+    {"weights_sha256", run_minilm}, {"templates", run_chat_templates}};
 
 // Where a folder's index is in two files, the second continues the first.
 bool is_index(const fs::path& name) { return name == "index.json" || name == "index_more.json"; }

@@ -30,6 +30,7 @@ void run_left_padding(Context& context, const std::filesystem::path& index, cons
 void run_long_text(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_minilm(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_tokenizers(Context& context, const std::filesystem::path& index, const std::string& prefix);
+void run_chat_templates(Context& context, const std::filesystem::path& index, const std::string& prefix);
 void run_reports(Context& context, const std::filesystem::path& file, const std::string& prefix);
 
 /// Runs whatever is in `directory` and the folders below it; where that is nothing, the part of a parent folder's index

@@ -23,6 +23,7 @@ LAYERS = [
     "src/ops",
     "src/format",
     "src/tokenizer",
+    "src/template",
     "src/model",
     "src/engine",
     "src/capi",
