@@ -52,6 +52,7 @@ TEST(ChatTemplate, GivesTheTextOfJinja) {
       {"{{ none | selectattr('a') | list }}{{ ' a b '.split(none, 1) }}{{ ' a b '.rsplit(none, 1) }}",
        "[]['a', 'b '][' a', 'b']"},
       {"{{ [{'a': 2}, {'a': 1, 'b': 3}, {'a': 1}] | sort(attribute='a') }}", "[{'a': 1, 'b': 3}, {'a': 1}, {'a': 2}]"},
+      {"{% for i in [1, 2] %}{{ i }}{% continue %}{% else %}e{% endfor %}", "12e"},
       {"{% generation %}g{% endgeneration %}{{ 'aXb' | replace('X', '-') | indent(2, true) }}", "g  a-b"},
   };
   for (const auto& [source, expected] : cases) {

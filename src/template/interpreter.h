@@ -58,7 +58,7 @@ class Interpreter {
   Flow execute(const Statement& statement, const ScopePtr& scope, TextBuilder& out);
   Flow branch(const Statement& statement, const ScopePtr& scope, TextBuilder& out);
   Flow loop(const Statement& statement, const ScopePtr& scope, TextBuilder& out);
-  void rounds(const Statement& statement, const ScopePtr& scope, const std::shared_ptr<Loop>& state, TextBuilder& out);
+  bool rounds(const Statement& statement, const ScopePtr& scope, const std::shared_ptr<Loop>& state, TextBuilder& out);
   void with(const Statement& statement, const ScopePtr& scope, TextBuilder& out);
   void print(const Value& value, TextBuilder& out);
   Value capture(const Body& body, const ScopePtr& scope);

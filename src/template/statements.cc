@@ -143,22 +143,23 @@ Interpreter::Flow Interpreter::loop(const Statement& statement, const ScopePtr& 
       loop.next_source = loop.source.size();
     }
   } end{*state};
-  if (!state->reaches(0)) {
-    if (statement.bodies.size() < 2) return Flow::on;
-    return execute(statement.bodies[1], std::make_shared<Scope>(scope), out);
-  }
-  rounds(statement, scope, state, out);
-  return Flow::on;
+  // As in Jinja: `else` is for a loop of which no round was gone through to its end, `continue` and `break` count.
+  if (rounds(statement, scope, state, out) || statement.bodies.size() < 2) return Flow::on;
+  return execute(statement.bodies[1], std::make_shared<Scope>(scope), out);
 }
 
-void Interpreter::rounds(const Statement& statement, const ScopePtr& scope, const std::shared_ptr<Loop>& state,
+bool Interpreter::rounds(const Statement& statement, const ScopePtr& scope, const std::shared_ptr<Loop>& state,
                          TextBuilder& out) {
+  bool completed = false;
   for (state->position = 0; state->reaches(state->position); ++state->position) {
     const auto round = std::make_shared<Scope>(scope);
     round->set("loop", state);
     assign(statement.target, state->accepted[state->position], round);
-    if (execute(statement.bodies[0], round, out) == Flow::leave) return;
+    const Flow flow = execute(statement.bodies[0], round, out);
+    if (flow == Flow::leave) break;
+    completed = completed || flow == Flow::on;
   }
+  return completed;
 }
 
 void Interpreter::with(const Statement& statement, const ScopePtr& scope, TextBuilder& out) {
