@@ -125,7 +125,7 @@ std::string format_directive(char directive, const std::tm& time) {
     case 'T':
       return format_time("%H:%M:%S", time);
     case 'e':
-      return (time.tm_mday < 10 ? " " : "") + std::to_string(time.tm_mday);
+      return std::string(time.tm_mday < 10 ? 1 : 0, ' ').append(std::to_string(time.tm_mday));
     case '%':
       return "%";
     default:
