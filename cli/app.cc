@@ -41,15 +41,19 @@ void add_model_option(CLI::App& command, Options& options) {
       ->type_name("MODEL");
 }
 
+void add_threads_option(CLI::App& command, Options& options) {
+  command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096).description(""));
+}
+
 void add_model_options(CLI::App& command, Options& options) {
   add_model_option(command, options);
   add_loading_options(command, options);
   command.add_option("-c,--context", options.context, "Longest text in tokens (default: the model's)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));
-  command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096).description(""));
+  add_threads_option(command, options);
 }
 
 void add_map_options(CLI::App& command, Options& options) {
@@ -224,6 +228,56 @@ void add_import(CLI::App& app, Options& options) {
   command.footer("Example:\n  ./sightline import stories260K.bin stories260K --tokenizer tok512.bin");
 }
 
+void add_sampling_options(CLI::App& command, Options& options) {
+  command.add_option("--temp", options.temperature, "Temperature (default: 0, always the likeliest token)")
+      ->type_name("T");
+  command.add_option("--top-k", options.top_k, "Only the K likeliest tokens (default: 0, all)")->type_name("K");
+  command.add_option("--top-p", options.top_p, "The likeliest that have P together (default: 1)")->type_name("P");
+  command.add_option("--min-p", options.min_p, "Only those with P of the likeliest's (default: 0)")->type_name("P");
+  command.add_option("--repeat-penalty", options.repeat_penalty, "Weaken tokens seen lately (default: 1, not)")
+      ->type_name("R");
+  command.add_option("--repeat-last-n", options.repeat_last, "How many are lately: -1 = all (default: 64)")
+      ->type_name("N");
+  command.add_option("-s,--seed", options.seed, "Seed of what is sampled (default: -1, a fresh one)")->type_name("N");
+}
+
+void add_generation_options(CLI::App& command, Options& options) {
+  command.add_option("-n,--n-predict", options.max_tokens, "New tokens at most (default: -1, to the text's end)")
+      ->type_name("N");
+  command.add_option("--stop", options.stop_texts, "End where this text comes; may be given again")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  command.add_flag("--special", options.special, "Take spellings of special tokens in the prompt\nfor those tokens");
+  command
+      .add_option("--cache-type-k", options.key_type,
+                  "Keys are kept as f32, f16, bf16, q8_0 or q4_1\n"
+                  "(-ctk; default: f32)")
+      ->type_name("TYPE");
+  command.add_option("--cache-type-v", options.value_type, "Values, likewise (-ctv)")->type_name("TYPE");
+}
+
+void add_generate(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("generate", "Let a decoder write on (docs/generate.md)");
+  command.add_option("-p,--prompt", options.text, "What to go on from; without it, or as -, standard input")
+      ->type_name("TEXT");
+  command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
+  add_generation_options(command, options);
+  add_sampling_options(command, options);
+  command.add_flag("--json", options.json, "A line of JSON a token, with what it looked at");
+  command.add_option("--layer", options.layer, "Only this layer's maps in these lines")->type_name("L");
+  command.add_option("--head", options.head, "Only this head's")->type_name("H");
+  add_top_option(command, options, "Keys a map in these lines (default: 4; 0 to 64)");
+  add_model_option(command, options);
+  CLI::Option* model = command.get_option("--model")->required();
+  model->description("Directory, .gguf file, or ORG/NAME in the\nHugging Face cache");
+  add_loading_options(command, options);
+  command.add_option("-c,--ctx-size", options.context, "Tokens of prompt and text (default: 4096 at most)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30).description(""));
+  add_threads_option(command, options);
+  command.footer("Example:\n  ./sightline generate -m model.gguf -p \"The capital of France is\" -n 20");
+}
+
 void add_reach_options(CLI::App& command, Options& options) {
   command.add_option("--host", options.host, "Address to listen at (default: 127.0.0.1)")->type_name("HOST");
   command.add_option("--port", options.port, "Port (default: 0, one that is free)")
@@ -270,6 +324,7 @@ void dispatch(const CLI::App& app, const Options& options) {
   if (app.got_subcommand("explain")) return run_explain(options);
   if (app.got_subcommand("map")) return run_map(options);
   if (app.got_subcommand("tokens")) return run_tokens(options);
+  if (app.got_subcommand("generate")) return run_generate(options);
   if (app.got_subcommand("serve")) return run_serve(options);
   if (app.got_subcommand("models")) return run_models(options);
   if (app.got_subcommand("pull")) return run_pull(options);
@@ -298,7 +353,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
 // An empty value, as of a shell variable that is not set, is no value. An empty text is one, of which the engine tells.
 void refuse_empty_values(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_name() == "TEXT") continue;
+    if (option->count() == 0 || option->get_name() == "TEXT" || option->get_name() == "--prompt") continue;
     for (const std::string& value : option->results()) {
       if (value.empty()) {
         throw UsageError(fmt::format("{} is empty: give it a value or leave it out; see sightline {} --help",
@@ -348,6 +403,12 @@ int guarded(CLI::App& app, const Options& options, int argc, char** argv) {
 
 int run(int argc, char** argv) {
   install_interrupts();
+  // Names of llama.cpp's with one dash and several letters, which would be read as letters.
+  static char keys[] = "--cache-type-k", values[] = "--cache-type-v";
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "-ctk") argv[i] = keys;
+    if (std::string_view(argv[i]) == "-ctv") argv[i] = values;
+  }
   Options options;
   CLI::App app("See where every token of a text looked: attention, exact, fast and observable.", "sightline");
   app.set_version_flag("--version", SIGHTLINE_VERSION, "Print version, arithmetic version and SIMD target");
@@ -357,6 +418,7 @@ int run(int argc, char** argv) {
   add_explain(app, options);
   add_map(app, options);
   add_tokens(app, options);
+  add_generate(app, options);
   add_info(app, options);
   add_serve(app, options);
   add_models(app, options);

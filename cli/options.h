@@ -51,6 +51,13 @@ struct Options {
   int max_seconds = 300;
   std::vector<int> keep_layers;  // from 1; empty = all
 
+  std::optional<std::int64_t> max_tokens;  // new ones; -1 = until the text ends
+  std::optional<std::int64_t> seed;        // -1 = a fresh one
+  double temperature = 0, top_p = 1, min_p = 0, repeat_penalty = 1;
+  std::int64_t top_k = 0, repeat_last = 64;
+  std::string key_type, value_type;     // of the cache, as -ctk spells them; empty = f32
+  std::vector<std::string> stop_texts;  // a generation ends at these
+
   bool json = false;
   std::string output;
   std::string html;               // write the page as one file here

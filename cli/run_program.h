@@ -12,7 +12,9 @@ struct Start {
   std::vector<std::string> arguments;  // without the program's name
   std::string input;                   // standard input
   std::map<std::string, std::string> environment;
-  int terminal_columns = 0;         // > 0: standard output and error are a terminal that wide
+  int terminal_columns = 0;  // > 0: standard output and error are a terminal that wide
+  std::string keys;          // typed into the terminal once `keys_after` bytes were shown on it
+  std::size_t keys_after = 1;
   std::string output_to;            // standard output goes to this file, not into `output`
   bool output_closed = false;       // nobody reads standard output
   bool ignore_pipe_signal = false;  // started with SIGPIPE ignored, as by some servers

@@ -79,6 +79,19 @@ void wait_for_moment(const Start& start) {
     std::this_thread::sleep_for(1ms);
 }
 
+// What is shown before the keys are typed.
+std::string type_keys(int terminal, const Start& start) {
+  std::string shown;
+  std::array<char, 4096> buffer;
+  while (shown.size() < start.keys_after) {
+    const ssize_t got = read(terminal, buffer.data(), buffer.size());
+    if (got <= 0) return shown;
+    shown.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  if (write(terminal, start.keys.data(), start.keys.size()) < 0) throw std::runtime_error("the terminal takes no keys");
+  return shown;
+}
+
 std::string without_returns(std::string text) {
   std::erase(text, '\r');
   return text;
@@ -93,7 +106,8 @@ Outcome run_in_terminal(const Start& start) {
   if (child < 0) throw std::runtime_error("forkpty");
   if (child == 0) become_program(start);
   Outcome outcome;
-  outcome.output = without_returns(read_all(terminal));
+  if (!start.keys.empty()) outcome.output = type_keys(terminal, start);
+  outcome.output = without_returns(outcome.output + read_all(terminal));
   outcome.status = wait_for(child);
   return outcome;
 }

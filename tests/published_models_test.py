@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small published models against values that other programs gave: stories260K (llama2.c) and a GPT that sorts (minGPT).
 
-    SIGHTLINE_CONFORM=build/sightline-conform tests/published_models_test.py
+    SIGHTLINE_CONFORM=build/sightline-conform SIGHTLINE=build/sightline tests/published_models_test.py
 
 Reads ../shared/data and is skipped where that is not there, or NumPy, which tools/import needs. Each model is imported
 and becomes a set for sightline-conform: stories260K with the 200 tokens of its stored text, each the likeliest after
@@ -23,6 +23,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 CONFORM = os.environ["SIGHTLINE_CONFORM"]
+SIGHTLINE = os.environ["SIGHTLINE"]
 IMPORT = ROOT / "tools" / "import" / "import_model.py"
 BOS = 1
 
@@ -105,6 +106,13 @@ class PublishedModels(unittest.TestCase):
         write_index(self.directory, name="stories260K", generation=[{"case": "gen0"}],
                     tolerance={"values_rel": 0, "attentions_abs": 0})  # fmt: skip
         self.check(cases=1)
+        self.assertEqual(self.generated(model, "-n", "200"), text)
+
+    def generated(self, model, *options):
+        """What `sightline generate` writes on from nothing but the token that begins a text."""
+        done = subprocess.run([SIGHTLINE, "generate", "-m", model, "-p", "", *options], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
 
     def test_sorting_gpt_gives_its_stored_stages(self):
         model = self.imported(DATA / "nanogpt-sort" / "gpt-nano-sort-model.json", "nano")

@@ -48,7 +48,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   endif()
   add_test(NAME conform.published COMMAND ${import_python} ${PROJECT_SOURCE_DIR}/tests/published_models_test.py)
   set_tests_properties(conform.published PROPERTIES SKIP_RETURN_CODE 77
-    ENVIRONMENT SIGHTLINE_CONFORM=$<TARGET_FILE:sightline-conform>)
+    ENVIRONMENT "SIGHTLINE_CONFORM=$<TARGET_FILE:sightline-conform>;SIGHTLINE=$<TARGET_FILE:sightline>")
   # What is installed has no sanitizer to offer to programs that link it.
   if(SIGHTLINE_INSTALL AND NOT SIGHTLINE_SANITIZE)
     add_test(NAME package COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/package_test.py)

@@ -3,56 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
 #include "src/engine/memory.h"
 #include "src/engine/report_fields.h"
+#include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
 namespace {
-
-// Turns numbers into JSON and counts those that JSON cannot write.
-class Numbers {
- public:
-  ReportJson operator()(double value) {
-    if (std::isfinite(value)) return value;
-    ++not_finite_;
-    return nullptr;
-  }
-  // The decimal that is shortest for fp32: 0.677, not 0.67699998617172241. It reads back as the same float.
-  ReportJson operator()(float value) {
-    if (!std::isfinite(value)) return (*this)(static_cast<double>(value));
-    char digits[32];
-    const auto [end, error] = std::to_chars(digits, std::end(digits), value);
-    double shortest = value;
-    if (error == std::errc()) std::from_chars(digits, end, shortest);
-    return shortest;
-  }
-  template <class Values>
-  ReportJson list(const Values& values) {
-    ReportJson json = ReportJson::array();
-    for (const auto value : values) json.push_back((*this)(value));
-    return json;
-  }
-  // [rows][width].
-  ReportJson rows(std::span<const float> values, std::int64_t width) {
-    ReportJson json = ReportJson::array();
-    const auto step = static_cast<std::size_t>(width);
-    for (; !values.empty(); values = values.subspan(step)) json.push_back(list(values.first(step)));
-    return json;
-  }
-  // What `notes` says about `where`, if there is anything to say.
-  void note(std::string_view where, ReportJson& notes) const {
-    if (not_finite_ == 0) return;
-    notes.push_back(fmt::format("{}: {} values are not finite and stand as null", where, not_finite_));
-  }
-
- private:
-  std::int64_t not_finite_ = 0;
-};
 
 // An object that grows copies all it holds, lists of lists included: room for what comes is made first.
 void make_room(ReportJson& object, std::size_t fields) {
@@ -114,7 +74,7 @@ ReportJson identity_json(const MapId& id) {
   return {{"kind", kind_name(id.kind)}, {"layer", id.layer}, {"head", id.head}, {"name", map_name(id)}};
 }
 
-ReportJson summary_json(const MapSummary& summary, Numbers& number) {
+ReportJson summary_json(const MapSummary& summary, ReportNumbers& number) {
   return {{"entropy", number(summary.entropy)},
           {"entropy_normalised", number(summary.entropy_normalised)},
           {"special_share", number(summary.special_share)},
@@ -128,7 +88,7 @@ ReportJson summary_json(const MapSummary& summary, Numbers& number) {
           {"sharpness", number(summary.sharpness)}};
 }
 
-ReportJson row_json(const Look& look, const MapObservations& map, bool special, Numbers& number) {
+ReportJson row_json(const Look& look, const MapObservations& map, bool special, ReportNumbers& number) {
   ReportJson json = ReportJson::object();
   make_room(json, std::size(kRowFields) + 2);
   for (const auto& [name, values, width] : kRowFields) {
@@ -146,7 +106,7 @@ ReportJson row_json(const Look& look, const MapObservations& map, bool special, 
   return json;
 }
 
-ReportJson grid_json(const Look& look, const ReportOptions& options, bool lists, Numbers& number) {
+ReportJson grid_json(const Look& look, const ReportOptions& options, bool lists, ReportNumbers& number) {
   const ReportGrid shown = report_grid(look, options);
   const char* axis = options.pieces ? "tokens" : "words";
   ReportJson json = {
@@ -158,7 +118,7 @@ ReportJson grid_json(const Look& look, const ReportOptions& options, bool lists,
 }
 
 ReportJson map_json(const Look& look, const MapId& id, const ReportOptions& options, bool lists, ReportJson& notes) {
-  Numbers number;
+  ReportNumbers number;
   ReportJson json = identity_json(id);
   make_room(json, 10);
   json["row_axis"] = "tokens";
@@ -180,7 +140,7 @@ ReportJson map_json(const Look& look, const MapId& id, const ReportOptions& opti
   return json;
 }
 
-ReportJson peak_json(const Peak& peak, Numbers& number) {
+ReportJson peak_json(const Peak& peak, ReportNumbers& number) {
   return {{"scale", number(peak.scale)}, {"entropy", number(peak.entropy)}, {"max_weight", number(peak.max_weight)}};
 }
 
@@ -196,7 +156,7 @@ std::vector<std::size_t> explained_keys(const Explanation& row, std::size_t limi
   return keys;
 }
 
-ReportJson keys_json(const Explanation& row, const std::vector<std::size_t>& keys, Numbers& number) {
+ReportJson keys_json(const Explanation& row, const std::vector<std::size_t>& keys, ReportNumbers& number) {
   ReportJson json = ReportJson::array();
   const std::size_t width = row.output.size(), key_width = row.query.size();
   for (const std::size_t j : keys) {
@@ -216,7 +176,7 @@ ReportJson keys_json(const Explanation& row, const std::vector<std::size_t>& key
 }
 
 ReportJson explanation_json(const Explanation& row, std::size_t key_limit, ReportJson& notes) {
-  Numbers number;
+  ReportNumbers number;
   const std::vector<std::size_t> keys = explained_keys(row, key_limit);
   ReportJson json = identity_json(row.map);
   make_room(json, 13);

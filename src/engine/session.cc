@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/engine/end_tokens.h"
 #include "src/engine/look_data.h"
 #include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
@@ -115,6 +116,23 @@ void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > 0) facts.max_tokens = max_tokens;
 }
 
+// A generation's options with the context that they leave to the model.
+GenerationOptions with_context(const GenerationOptions& options, const ModelFacts& model) {
+  GenerationOptions whole = options;
+  if (whole.context == 0) whole.context = std::min(model.max_tokens, kDefaultContext);
+  if (whole.context < 1 || whole.context > model.max_tokens) {
+    throw BadArgument(fmt::format("a context of {} tokens was asked for, and {} takes at most {}", whole.context,
+                                  model.name, model.max_tokens));
+  }
+  return whole;
+}
+
+void require_writer(const ModelFacts& model) {
+  if (model.config.causal && model.config.language_head != model::LanguageHead::none) return;
+  throw BadArgument(fmt::format("{} writes no text: it {}; take a decoder", model.name,
+                                model.config.causal ? "has no output matrix" : "is an encoder"));
+}
+
 }  // namespace
 
 Session::Session(model::Model model, ModelFacts facts, SessionOptions options)
@@ -132,12 +150,16 @@ Session Session::open(const std::filesystem::path& path, const SessionOptions& o
   });
 }
 
-tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const {
+tokenizer::Encoding Session::encode(std::string_view text, const tokenizer::EncodeOptions& options) const {
   if (text.size() > kMaxTextBytes) {
     throw BadArgument(fmt::format("the text has {} bytes: at most {} are read", text.size(), kMaxTextBytes));
   }
+  return model_.tokenizer.encode(text, options);
+}
+
+tokenizer::Encoding Session::encode_for_look(std::string_view text, bool truncate) const {
   const auto limit = static_cast<std::size_t>(facts_.max_tokens);
-  tokenizer::Encoding encoding = model_.tokenizer.encode(text);
+  tokenizer::Encoding encoding = encode(text);
   require_text(text, encoding);
   if (encoding.tokens.size() <= limit) return encoding;
   if (!truncate) {
@@ -148,12 +170,12 @@ tokenizer::Encoding Session::encode(std::string_view text, bool truncate) const 
   }
   tokenizer::EncodeOptions cut;
   cut.max_length = limit;
-  return model_.tokenizer.encode(text, cut);
+  return encode(text, cut);
 }
 
 std::int64_t Session::token_count(std::string_view text, bool truncate) const {
   return within_memory(kNoMemoryForText,
-                       [&] { return static_cast<std::int64_t>(encode(text, truncate).tokens.size()); });
+                       [&] { return static_cast<std::int64_t>(encode_for_look(text, truncate).tokens.size()); });
 }
 
 MemoryPlan Session::plan_look(std::int64_t tokens, const LookOptions& options) const {
@@ -165,13 +187,42 @@ MemoryPlan Session::plan_look(std::int64_t tokens, const LookOptions& options) c
   return plan;
 }
 
+MemoryPlan Session::plan_generation(const GenerationOptions& options) const {
+  const std::int64_t room = with_context(options, facts_).context;
+  const WatchOptions watch = options.watch.value_or(WatchOptions{.top = 0});
+  MemoryPlan plan;
+  plan.weights = facts_.weight_bytes;
+  plan.kept = cache_bytes(facts_.config, room, options.cache) + StepObserver::bytes(facts_.config, watch, room);
+  const std::int64_t rows = std::min(options.piece, room);
+  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, rows, options_.threads, watch.top));
+  return plan;
+}
+
+std::vector<LookToken> Session::read_prompt(std::string_view prompt, bool special) const {
+  tokenizer::EncodeOptions how;
+  how.parse_special = special;
+  const tokenizer::Encoding encoding = encode(prompt, how);
+  return look_tokens(prompt, encoding, model_.tokenizer.spelling());
+}
+
+Generation Session::generate(std::string_view prompt, const GenerationOptions& options) const {
+  return within_memory(kNoMemoryForGeneration, [&] {
+    require_writer(facts_);
+    const GenerationOptions whole = with_context(options, facts_);
+    Generation::Start start{model_, read_prompt(prompt, options.special), end_tokens(facts_.path), options_.threads};
+    require_memory(plan_generation(whole), memory_for(options_),
+                   "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
+    return Generation(std::move(start), whole);
+  });
+}
+
 Look Session::look(std::string_view text, const LookOptions& options) const {
   return within_memory(kNoMemoryForText, [&] { return look_at(text, options); });
 }
 
 Look Session::look_at(std::string_view text, const LookOptions& options) const {
   require_layers(facts_, options.keep_layers);
-  const tokenizer::Encoding encoding = encode(text, options.truncate);
+  const tokenizer::Encoding encoding = encode_for_look(text, options.truncate);
   const int top = kernel_top(options, special_count(encoding));
   require_memory(plan_look(static_cast<std::int64_t>(encoding.tokens.size()), options), memory_for(options_),
                  "give a shorter text, keep fewer layers, or take a smaller model");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sightline/model.h"
+#include "src/engine/generation.h"
 #include "src/engine/look.h"
 #include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
@@ -37,7 +38,8 @@ struct LookOptions {
 };
 
 /// A model and its tokenizer, ready to look at texts. The one way through for command line, server, page and Python:
-/// text -> tokens -> model -> attention -> report. Nothing but `look()` runs a model. Safe for concurrent calls.
+/// text -> tokens -> model -> attention -> report. Nothing but `look()` and what `generate()` gives runs a model. Safe
+/// for concurrent calls.
 class Session {
  public:
   /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF
@@ -55,6 +57,14 @@ class Session {
   /// than there is.
   Look look(std::string_view text, const LookOptions& options = {}) const;
 
+  /// A text that goes on from `prompt`, of which nothing has run yet. Throws BadArgument for options out of range, a
+  /// model that writes no text (an encoder, or one without an output matrix), and a prompt without a token or longer
+  /// than the context; OutOfMemory, also where plan_generation() is more than there is.
+  Generation generate(std::string_view prompt, const GenerationOptions& options = {}) const;
+
+  /// What generate() will take.
+  MemoryPlan plan_generation(const GenerationOptions& options = {}) const;
+
   /// How many tokens look() would read, special ones counted; throws as it does for texts. With look_bytes() this says
   /// before the pass what it will take.
   std::int64_t token_count(std::string_view text, bool truncate = false) const;
@@ -65,7 +75,9 @@ class Session {
  private:
   Session(model::Model model, ModelFacts facts, SessionOptions options);
   Look look_at(std::string_view text, const LookOptions& options) const;
-  tokenizer::Encoding encode(std::string_view text, bool truncate) const;
+  tokenizer::Encoding encode(std::string_view text, const tokenizer::EncodeOptions& options = {}) const;
+  tokenizer::Encoding encode_for_look(std::string_view text, bool truncate) const;
+  std::vector<LookToken> read_prompt(std::string_view prompt, bool special) const;
 
   model::Model model_;
   ModelFacts facts_;

@@ -1,0 +1,233 @@
+// The command generate, as a user meets it: streams, terminals, signals.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/failure_testing.h"
+#include "src/tokenizer/unicode.h"
+
+namespace sightline::cli {
+namespace {
+
+using nlohmann::json;
+using testing::Outcome;
+using testing::run_program;
+using testing::Start;
+using testing::TemporaryFolder;
+using Arguments = std::vector<std::string>;
+
+std::string tiny_decoder() { return engine::testing::source_path("tests/data/tiny-decoder").string(); }
+
+Start start_with(Arguments arguments, const std::string& model = tiny_decoder()) {
+  arguments.insert(arguments.begin(), {"generate", "-m", model});
+  Start start;
+  start.arguments = std::move(arguments);
+  start.environment = {{"LC_ALL", "C.UTF-8"}};
+  return start;
+}
+
+Outcome generate(Arguments arguments, const std::string& input = "") {
+  Start start = start_with(std::move(arguments));
+  start.input = input;
+  return run_program(start);
+}
+
+// The same model with room for a text that takes far longer than a test waits.
+class LongDecoder {
+ public:
+  LongDecoder() {
+    std::filesystem::copy(tiny_decoder(), path());
+    auto config = json::parse(testing::file_content(path() + "/config.json"));
+    config["max_position_embeddings"] = 1'000'000;
+    std::filesystem::permissions(path() + "/config.json", std::filesystem::perms::owner_all);
+    std::ofstream(path() + "/config.json") << config;
+  }
+  std::string path() const { return folder_.path("model"); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+std::vector<json> json_lines(const std::string& text) {
+  std::vector<json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+TEST(Generate, WritesOnFromAnArgumentAFileOrStandardInput) {
+  const Outcome argument = generate({"-p", "the cat", "-n", "12"});
+  EXPECT_EQ(argument.status, 0) << argument.error;
+  EXPECT_EQ(argument.error, "");
+  EXPECT_FALSE(argument.output.empty());
+  TemporaryFolder folder;
+  std::ofstream(folder.path("prompt.txt")) << "the cat";
+  EXPECT_EQ(generate({"-f", folder.path("prompt.txt"), "-n", "12"}).output, argument.output);
+  EXPECT_EQ(generate({"-n", "12"}, "the cat").output, argument.output);
+  EXPECT_EQ(generate({"-p", "-", "-n", "12", "-t", "1"}, "the cat").output, argument.output);
+  testing::expect_failure(generate({"-p", "the cat", "-f", "x"}), 2, {"both given"});
+}
+
+TEST(Generate, TakesLlamaCppsSpellings) {
+  const Outcome outcome = generate({"-p",
+                                    "the cat",
+                                    "-n",
+                                    "9",
+                                    "-c",
+                                    "64",
+                                    "-t",
+                                    "2",
+                                    "-s",
+                                    "7",
+                                    "--temp",
+                                    "0.8",
+                                    "--top-k",
+                                    "40",
+                                    "--top-p",
+                                    "0.95",
+                                    "--min-p",
+                                    "0.05",
+                                    "--repeat-penalty",
+                                    "1.1",
+                                    "-ctk",
+                                    "q8_0",
+                                    "-ctv",
+                                    "q4_1"});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  EXPECT_EQ(outcome.error, "sightline: seed 7\n");
+  testing::expect_failure(generate({"-p", "a", "-ctk", "q5_0"}), 2, {"-ctk is q5_0", "q8_0"});
+  testing::expect_failure(generate({"-p", "a", "--top-p", "1.5"}), 1, {"top-p is 1.5"});
+  testing::expect_failure(generate({"-p", "a", "--temp", "1", "-s", "-3"}), 2, {"--seed is -3"});
+  testing::expect_failure(generate({"-p", "a", "-c", "1000"}), 1, {"takes at most 256"});
+  testing::expect_failure(generate({"-p", "a", "--stop", ""}), 2, {"--stop is empty"});
+}
+
+TEST(Generate, SaysItsSeedWhichGivesTheTextAgain) {
+  const Outcome first = generate({"-p", "the cat", "-n", "30", "--temp", "1"});
+  ASSERT_TRUE(first.error.starts_with("sightline: seed ")) << first.error;
+  const std::string seed = first.error.substr(16, first.error.size() - 17);
+  const Outcome again = generate({"-p", "the cat", "-n", "30", "--temp", "1", "-s", seed, "-t", "1"});
+  EXPECT_EQ(again.output, first.output);
+  EXPECT_EQ(again.error, first.error);
+}
+
+TEST(Generate, AFullContextIsAnErrorBesideTheText) {
+  const Outcome outcome = generate({"-p", "the cat", "-c", "12"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_FALSE(outcome.output.empty());
+  EXPECT_TRUE(outcome.error.starts_with("sightline: the context is full: it holds 12 tokens")) << outcome.error;
+}
+
+TEST(Generate, EndsBeforeAStopText) {
+  const std::string whole = generate({"-p", "the cat", "-n", "30"}).output;
+  const std::string stop = whole.substr(whole.size() / 2, 3);
+  const Outcome outcome = generate({"-p", "the cat", "-n", "30", "--stop", "nothing", "--stop", stop});
+  EXPECT_EQ(outcome.output, whole.substr(0, whole.find(stop)));
+}
+
+TEST(Generate, WritesALineOfJsonAToken) {
+  const Outcome outcome = generate({"-p", "the cat", "-n", "5", "--json", "--top", "3"});
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  const std::vector<json> lines = json_lines(outcome.output);
+  ASSERT_EQ(lines.size(), 7u);
+  const json& start = lines.front();
+  EXPECT_EQ(start.at("sightline_generation"), 1);
+  EXPECT_EQ(start.at("segments"), json({"special", "text", "first", "generated"}));
+  const std::size_t prompt = start.at("tokens").size();
+  std::string text;
+  for (std::size_t i = 1; i <= 5; ++i) {
+    const json& line = lines[i];
+    EXPECT_EQ(line.at("position"), prompt + i - 1);
+    EXPECT_EQ(line.at("row"), prompt + i - 2);
+    EXPECT_LE(line.at("log_probability"), 0);
+    ASSERT_EQ(line.at("maps").size(), 8u);  // 2 layers of 4 heads
+    for (const json& map : line.at("maps")) {
+      double sum = 0;
+      for (const json& share : map.at("segment_mass")) sum += share.get<double>();
+      EXPECT_NEAR(sum, 1, 1e-5);
+      EXPECT_EQ(map.at("top_key").size(), std::min<std::size_t>(3, prompt + i - 1));
+      EXPECT_GE(map.at("top_weight")[0], map.at("top_weight").back());
+    }
+    double mass = 0;  // every row so far gave 1
+    for (const json& received : line.at("key_mass")) mass += received.get<double>();
+    EXPECT_NEAR(mass, static_cast<double>(prompt + i - 1), 1e-4);
+    text += line.at("text");
+  }
+  EXPECT_EQ(lines.back().at("end"), "length");
+  EXPECT_EQ(lines.back().at("generated_tokens"), 5);
+  EXPECT_EQ(lines.back().at("text"), text);
+  EXPECT_EQ(text, generate({"-p", "the cat", "-n", "5"}).output);
+}
+
+TEST(Generate, JsonTellsOfTheMapsThatWereAskedFor) {
+  const auto lines = json_lines(generate({"-p", "the cat", "-n", "1", "--json", "--layer", "2", "--head", "3"}).output);
+  ASSERT_EQ(lines.at(1).at("maps").size(), 1u);
+  EXPECT_EQ(lines.at(1).at("maps")[0].at("name"), "L2H3");
+  testing::expect_failure(generate({"-p", "a", "--json", "--layer", "3"}), 1, {"there is no layer 3", "1 to 2"});
+  testing::expect_failure(generate({"-p", "a", "--layer", "1"}), 2, {"--layer", "add --json"});
+  testing::expect_failure(generate({"-p", "a", "--json", "--top", "65"}), 2, {"--top is 65"});
+}
+
+TEST(Generate, AnEncoderIsRefused) {
+  testing::expect_failure(testing::run_with({"generate", "-m", testing::tiny(), "-p", "a"}), 1, {"writes no text"});
+}
+
+// Ctrl-C typed while text comes, again and again, so that it also falls inside characters: random bytes of a vocabulary
+// of bytes.
+TEST(Generate, CtrlCLeavesWholeCharacters) {
+  const LongDecoder decoder;
+  for (int run = 0; run < 5; ++run) {
+    Start start =
+        start_with({"-p", "the cat", "-c", "1000000", "--temp", "3", "-s", std::to_string(run)}, decoder.path());
+    start.terminal_columns = 80;
+    start.keys = "\x03";
+    start.keys_after = 300 + 100 * static_cast<std::size_t>(run);
+    const Outcome outcome = run_program(start);
+    EXPECT_EQ(outcome.status, 130) << outcome.output;
+    EXPECT_TRUE(tokenizer::is_utf8(outcome.output));
+    EXPECT_TRUE(outcome.output.ends_with("\n"));
+  }
+}
+
+TEST(Generate, CtrlCEndsJsonWithItsLastLine) {
+  const LongDecoder decoder;
+  Start start = start_with({"-p", "the cat", "-c", "100000", "--json", "--top", "1", "--layer", "1"}, decoder.path());
+  start.signal = SIGINT;
+  const Outcome outcome = run_program(start);
+  EXPECT_EQ(outcome.status, 130) << outcome.error;
+  if (outcome.output.empty()) return;  // the signal came before the model was open
+  const auto lines = json_lines(outcome.output);
+  EXPECT_EQ(lines.back().at("end"), "cancelled");
+}
+
+TEST(Generate, EndsWhereNobodyReads) {
+  const LongDecoder decoder;
+  for (const bool ignored : {false, true}) {
+    Start start = start_with({"-p", "the cat", "-c", "100000"}, decoder.path());
+    start.output_closed = true;
+    start.ignore_pipe_signal = ignored;
+    const Outcome outcome = run_program(start);
+    EXPECT_EQ(outcome.status, 141);
+    EXPECT_EQ(outcome.error, "");
+  }
+}
+
+TEST(Generate, NothingOfTheTextActsOnATerminal) {
+  for (const char* locale : {"C.UTF-8", "C"}) {
+    Start start = start_with({"-p", "the cat", "-n", "200", "--temp", "9", "-s", "1"});
+    start.terminal_columns = 80;
+    start.environment = {{"LC_ALL", locale}};
+    const Outcome outcome = run_program(start);
+    EXPECT_EQ(outcome.status, 0);
+    for (const char byte : outcome.output) {
+      const auto code = static_cast<unsigned char>(byte);
+      EXPECT_TRUE(code >= 0x20 || byte == '\n' || byte == '\t') << static_cast<int>(code);
+      if (std::string(locale) == "C") EXPECT_LT(code, 0x7f);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sightline::cli

@@ -1,0 +1,30 @@
+#ifndef SIGHTLINE_ENGINE_GENERATION_REPORT_H_
+#define SIGHTLINE_ENGINE_GENERATION_REPORT_H_
+
+#include <optional>
+#include <string_view>
+
+#include "src/engine/generation.h"
+#include "src/engine/model_facts.h"
+#include "src/engine/report.h"
+
+namespace sightline::engine {
+
+/// Which maps the lines of tokens tell of: all, or those of one layer, of one head of each layer, or of both (from 1).
+struct ShownMaps {
+  std::optional<int> layer, head;
+};
+/// Throws BadArgument that says which layers and heads there are.
+void require_maps(const ModelFacts& model, const ShownMaps& maps);
+
+/// A generation as lines of JSON (docs/report.md): what is known before it begins, then one a token, then its end.
+ReportJson generation_json(const ModelFacts& model, std::string_view prompt, const Generation& generation,
+                           const GenerationOptions& options);
+/// `position`: of the token in the whole sequence. The observed row is there if the token has one.
+ReportJson token_json(const GeneratedToken& token, std::int64_t position, const ShownMaps& maps);
+/// `end`: as end_name() says it.
+ReportJson end_json(const Generation& generation, std::string_view end);
+
+}  // namespace sightline::engine
+
+#endif  // SIGHTLINE_ENGINE_GENERATION_REPORT_H_

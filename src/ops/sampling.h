@@ -1,0 +1,64 @@
+#ifndef SIGHTLINE_OPS_SAMPLING_H_
+#define SIGHTLINE_OPS_SAMPLING_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/ops/random.h"
+
+namespace sightline::ops {
+
+/// How the next token is taken from logits, in the order of llama.cpp's samplers: repeat penalty, top-k, top-p, min-p,
+/// temperature, draw. Its filters are on by default (40, 0.95, 0.05); here each is off until it is asked for.
+struct SamplingOptions {
+  double temperature = 0;         // 0: the likeliest token, of equals the lowest id
+  std::int64_t top_k = 0;         // the k likeliest; 0: all
+  double top_p = 1;               // the likeliest that together have p of the probability of those left; 1: all
+  double min_p = 0;               // those with at least so much of the likeliest token's probability; 0: all
+  double repeat_penalty = 1;      // logits of tokens seen lately: above 0 divided by it, else multiplied
+  std::int64_t repeat_last = 64;  // how many tokens "lately" is; -1: all of them, 0: none
+  std::uint64_t seed = 0;
+};
+
+/// Throws BadArgument naming the option that is out of its range, as llama.cpp's users spell it.
+void require_sampling(const SamplingOptions& options);
+
+/// Takes tokens from logits. All arithmetic is fp64 in a fixed order (exact_math.h), so that the same seed and the same
+/// logits give the same token on every machine.
+class Sampler {
+ public:
+  /// Throws BadArgument.
+  explicit Sampler(const SamplingOptions& options);
+
+  /// The id of the next token; `past`: the tokens before it. A logit of NaN is never taken; nothing where no logit is
+  /// above -inf.
+  std::optional<std::int32_t> next(std::span<const float> logits, std::span<const std::int32_t> past);
+
+ private:
+  struct Candidate {
+    double logit;
+    std::int32_t id;
+  };
+  void collect(std::span<const float> logits);
+  void penalise(std::span<const std::int32_t> past);
+  void keep_top_k();
+  void keep_top_p();
+  void keep_min_p();
+  std::int32_t draw();
+  void sort_first(std::size_t count);
+
+  SamplingOptions options_;
+  Random random_;
+  std::vector<double> logits_;         // [vocabulary] after the penalty; -inf for NaN
+  std::vector<Candidate> candidates_;  // by id, or once something was sorted by logit
+  double best_ = 0;                    // the largest logit
+};
+
+/// ln of the softmax of `logits` at `id`, over the logits as they are: no penalty, no temperature.
+double log_probability(std::span<const float> logits, std::int32_t id);
+
+}  // namespace sightline::ops
+
+#endif  // SIGHTLINE_OPS_SAMPLING_H_
