@@ -191,7 +191,7 @@ MemoryPlan Session::plan_generation(const GenerationOptions& options) const {
   const std::int64_t room = with_context(options, facts_).context;
   const WatchOptions watch = options.watch.value_or(WatchOptions{.top = 0});
   MemoryPlan plan;
-  plan.weights = facts_.weight_bytes;
+  plan.weights = facts_.weights.bytes;
   plan.kept = cache_bytes(facts_.config, room, options.cache) + StepObserver::bytes(facts_.config, watch, room);
   const std::int64_t rows = std::min(options.piece, room);
   plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, rows, options_.threads, watch.top));
