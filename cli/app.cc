@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/option_groups.h"
 #include "cli/streams.h"
 #include "sightline/attention.h"
 #include "sightline/version.h"
@@ -23,46 +24,9 @@ std::string version_line() {
   return fmt::format("sightline {}, arithmetic {}, {}\n", SIGHTLINE_VERSION, kArithmeticVersion, simd_target());
 }
 
-void add_text_options(CLI::App& command, Options& options) {
-  command.add_option("TEXT", options.text, "The text, in quotes; without it, or as -, standard input")->type_name("");
-  command.add_option("-f,--file", options.file, "Read the text from a file")->type_name("FILE");
-  command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
-}
-
-void add_loading_options(CLI::App& command, Options& options) {
-  command.add_option("--pre", options.pre, "Pre-tokenizer of a GGUF file, instead of its own")->type_name("NAME");
-  command.add_flag("--strict", options.strict, "Refuse a model whose files have anything left over");
-}
-
-void add_model_option(CLI::App& command, Options& options) {
-  command
-      .add_option("-m,--model", options.model,
-                  "Directory, .gguf file, or ORG/NAME in the\nHugging Face cache (default: all-MiniLM-L6-v2)")
-      ->type_name("MODEL");
-}
-
-void add_threads_option(CLI::App& command, Options& options) {
-  command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
-      ->type_name("N")
-      ->check(CLI::Range(1, 4096).description(""));
-}
-
-void add_model_options(CLI::App& command, Options& options) {
-  add_model_option(command, options);
-  add_loading_options(command, options);
-  command.add_option("-c,--context", options.context, "Longest text in tokens (default: the model's)")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));
-  add_threads_option(command, options);
-}
-
 void add_map_options(CLI::App& command, Options& options) {
   command.add_option("--layer", options.layer, "Layer, from 1 (default: that of the sharpest head)")->type_name("L");
   command.add_option("--head", options.head, "Head, from 1 (default: the sharpest)")->type_name("H");
-}
-
-void add_top_option(CLI::App& command, Options& options, const std::string& description) {
-  command.add_option("--top", options.top, description)->type_name("N");
 }
 
 void add_axis_options(CLI::App& command, Options& options) {
@@ -74,18 +38,6 @@ void add_part_options(CLI::App& command, Options& options) {
   command.add_option("--rows", options.rows, "Rows of the map, by number: 12, 10:30, 990:")->type_name("A:B");
   command.add_option("--keys", options.keys, "Columns, likewise (default: those with most weight)")->type_name("A:B");
   command.add_flag("--heads", options.heads, "Every head, also where a model has many");
-}
-
-void add_colour_option(CLI::App& command, Options& options) {
-  const auto choose = [&options](const std::string& when) {
-    static const std::map<std::string, ColourChoice> kChoices = {
-        {"auto", ColourChoice::automatic}, {"always", ColourChoice::always}, {"never", ColourChoice::never}};
-    const auto found = kChoices.find(when);
-    if (found == kChoices.end()) throw CLI::ValidationError("--color", "it is auto, always or never, not " + when);
-    options.colour = found->second;
-  };
-  command.add_option_function<std::string>("--color", choose, "auto, always or never (default: auto)")
-      ->type_name("WHEN");
 }
 
 void add_report_options(CLI::App& command, Options& options) {
@@ -226,56 +178,6 @@ void add_import(CLI::App& app, Options& options) {
   command.add_option("--tokenizer", options.tokenizer, "The tokenizer of a llama2.c checkpoint (tok512.bin)")
       ->type_name("FILE");
   command.footer("Example:\n  ./sightline import stories260K.bin stories260K --tokenizer tok512.bin");
-}
-
-void add_sampling_options(CLI::App& command, Options& options) {
-  command.add_option("--temp", options.temperature, "Temperature (default: 0, always the likeliest token)")
-      ->type_name("T");
-  command.add_option("--top-k", options.top_k, "Only the K likeliest tokens (default: 0, all)")->type_name("K");
-  command.add_option("--top-p", options.top_p, "The likeliest that have P together (default: 1)")->type_name("P");
-  command.add_option("--min-p", options.min_p, "Only those with P of the likeliest's (default: 0)")->type_name("P");
-  command.add_option("--repeat-penalty", options.repeat_penalty, "Weaken tokens seen lately (default: 1, not)")
-      ->type_name("R");
-  command.add_option("--repeat-last-n", options.repeat_last, "How many are lately: -1 = all (default: 64)")
-      ->type_name("N");
-  command.add_option("-s,--seed", options.seed, "Seed of what is sampled (default: -1, a fresh one)")->type_name("N");
-}
-
-void add_generation_options(CLI::App& command, Options& options) {
-  command.add_option("-n,--n-predict", options.max_tokens, "New tokens at most (default: -1, to the text's end)")
-      ->type_name("N");
-  command.add_option("--stop", options.stop_texts, "End where this text comes; may be given again")
-      ->type_name("TEXT")
-      ->allow_extra_args(false);
-  command.add_flag("--special", options.special, "Take spellings of special tokens in the prompt\nfor those tokens");
-  command
-      .add_option("--cache-type-k", options.key_type,
-                  "Keys are kept as f32, f16, bf16, q8_0 or q4_1\n"
-                  "(-ctk; default: f32)")
-      ->type_name("TYPE");
-  command.add_option("--cache-type-v", options.value_type, "Values, likewise (-ctv)")->type_name("TYPE");
-}
-
-void add_generate(CLI::App& app, Options& options) {
-  CLI::App& command = *app.add_subcommand("generate", "Let a decoder write on (docs/generate.md)");
-  command.add_option("-p,--prompt", options.text, "What to go on from; without it, or as -, standard input")
-      ->type_name("TEXT");
-  command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
-  add_generation_options(command, options);
-  add_sampling_options(command, options);
-  command.add_flag("--json", options.json, "A line of JSON a token, with what it looked at");
-  command.add_option("--layer", options.layer, "Only this layer's maps in these lines")->type_name("L");
-  command.add_option("--head", options.head, "Only this head's")->type_name("H");
-  add_top_option(command, options, "Keys a map in these lines (default: 4; 0 to 64)");
-  add_model_option(command, options);
-  CLI::Option* model = command.get_option("--model")->required();
-  model->description("Directory, .gguf file, or ORG/NAME in the\nHugging Face cache");
-  add_loading_options(command, options);
-  command.add_option("-c,--ctx-size", options.context, "Tokens of prompt and text (default: 4096 at most)")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30).description(""));
-  add_threads_option(command, options);
-  command.footer("Example:\n  ./sightline generate -m model.gguf -p \"The capital of France is\" -n 20");
 }
 
 void add_reach_options(CLI::App& command, Options& options) {

@@ -10,6 +10,7 @@
 #include "cli/streams.h"
 #include "cli/view.h"
 #include "src/engine/generation_report.h"
+#include "src/ops/sampling.h"
 
 namespace sightline::cli {
 namespace {
@@ -49,8 +50,8 @@ class PromptProgress : public Progress {
   std::optional<ProgressLine> line_{std::in_place, "reading the prompt:"};
 };
 
-engine::GenerationOptions generation_options(const Options& options, Progress& progress) {
-  engine::GenerationOptions generation;
+model::GenerationOptions generation_options(const Options& options, Progress& progress) {
+  model::GenerationOptions generation;
   generation.max_tokens = options.max_tokens.value_or(-1);
   generation.context = options.context;
   generation.cache.keys = cache_type(options.key_type, "-ctk");
@@ -60,10 +61,9 @@ engine::GenerationOptions generation_options(const Options& options, Progress& p
   ops::require_sampling(generation.sampling);
   if (options.temperature > 0) generation.sampling.seed = chosen_seed(options);
   generation.stop_texts = options.stop_texts;
-  generation.special = options.special;
   generation.progress = &progress;
   if (options.json) {
-    generation.watch = engine::WatchOptions{.top = options.top.value_or(4), .key_mass = true};
+    generation.watch = model::WatchOptions{.top = options.top.value_or(4), .key_mass = true};
     generation.log_probability = true;
   }
   return generation;
@@ -84,19 +84,20 @@ void require_json_options(const Options& options) {
 // Where a generation goes as it comes: text, or lines of JSON.
 class Output {
  public:
-  Output(const Options& options, const engine::Generation& generation) : options_(options), generation_(generation) {}
+  Output(const Options& options, const engine::PromptedGeneration& prompted)
+      : options_(options), prompted_(prompted), generation_(prompted.generation) {}
 
-  void begin(const engine::ModelFacts& model, std::string_view prompt, const engine::GenerationOptions& how) const {
-    if (options_.json) write_output(engine::report_text(generation_json(model, prompt, generation_, how)));
+  void begin(const engine::ModelFacts& model, const model::GenerationOptions& how) const {
+    if (options_.json) write_output(engine::report_text(engine::generation_json(model, prompted_, how)));
   }
-  void token(const engine::GeneratedToken& token) const {
+  void token(const model::GeneratedToken& token) const {
     if (!options_.json) return write(token.text);
-    const auto position = std::ssize(generation_.prompt()) + std::ssize(generation_.tokens()) - 1;
-    write_output(engine::report_text(token_json(token, position, {options_.layer, options_.head})));
+    const auto position = std::ssize(generation_.prompt().ids) + std::ssize(generation_.tokens()) - 1;
+    write_output(engine::report_text(engine::token_json(token, position, {options_.layer, options_.head})));
   }
   /// The text's end: what was held back, and a line's end on a terminal.
   void end(std::string_view how, const std::string& rest) const {
-    if (options_.json) return write_output(engine::report_text(end_json(generation_, how)));
+    if (options_.json) return write_output(engine::report_text(engine::end_json(generation_, how)));
     write(rest);
     if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
   }
@@ -116,15 +117,16 @@ class Output {
   }
 
   const Options& options_;
-  const engine::Generation& generation_;
+  const engine::PromptedGeneration& prompted_;
+  const model::Generation& generation_;
   const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   const bool utf8_ = detect_terminal(STDOUT_FILENO, ColourChoice::never).utf8;
 };
 
 // All tokens, until the text ends or a signal comes.
-void stream(engine::Generation& generation, const Output& output, PromptProgress& progress) {
+void stream(model::Generation& generation, const Output& output, PromptProgress& progress) {
   try {
-    generation.run([&](const engine::GeneratedToken& token) {
+    generation.run([&](const model::GeneratedToken& token) {
       progress.end();
       output.token(token);
       return interrupting_signal() == 0;
@@ -148,16 +150,16 @@ void stream(engine::Generation& generation, const Output& output, PromptProgress
 void run_generate(const Options& options) {
   require_json_options(options);
   PromptProgress progress;
-  const engine::GenerationOptions how = generation_options(options, progress);
-  const std::string prompt = read_text(options);
+  const model::GenerationOptions how = generation_options(options, progress);
+  const engine::Prompt prompt(read_text(options), options.special);
   const engine::Session session = open_session(options);
-  require_maps(session.model(), {options.layer, options.head});
+  engine::require_maps(session.model(), {options.layer, options.head});
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
-  engine::Generation generation = session.generate(prompt, how);
+  engine::PromptedGeneration prompted = session.generate(prompt, how);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
-  const Output output(options, generation);
-  output.begin(session.model(), prompt, how);
-  stream(generation, output, progress);
+  const Output output(options, prompted);
+  output.begin(session.model(), how);
+  stream(prompted.generation, output, progress);
 }
 
 }  // namespace sightline::cli

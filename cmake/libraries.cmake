@@ -72,7 +72,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
-  sightline_sources(model_sources src/ops src/format src/tokenizer src/template src/model)
+  sightline_sources(model_sources src/ops src/format src/tokenizer src/template src/model src/generation)
   # Of the formats, pictures are the engine's: who runs models needs none of their libraries.
   set(pictures "/src/format/(colour|deflate|font|picture_png|picture_svg|png)\\.cc$")
   set(picture_sources ${model_sources})

@@ -1,7 +1,9 @@
 #ifndef SIGHTLINE_MODEL_H_
 #define SIGHTLINE_MODEL_H_
 
+#include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "sightline/tokenizer.h"
 #include "sightline/transformer.h"
@@ -17,6 +19,7 @@ struct OpenOptions {
 struct Model {
   Transformer transformer;
   tokenizer::Tokenizer tokenizer;
+  std::vector<std::int32_t> end_tokens = {};  // those that end a text, as the files name them, ascending
 };
 
 /// Opens a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer.json) or a GGUF file.

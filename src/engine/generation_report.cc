@@ -17,14 +17,14 @@ std::vector<MapId> maps_of(int layers, int heads, const ShownMaps& shown) {
   return maps;
 }
 
-ReportJson prompt_json(std::string_view prompt, const Generation& generation) {
+ReportJson prompt_json(const PromptedGeneration& prompted) {
   ReportJson json = ReportJson::array();
-  for (const LookToken& token : generation.prompt()) {
+  for (const LookToken& token : prompted.prompt) {
     json.push_back({{"id", token.id},
                     {"piece", token.piece},
                     {"label", token.label},
-                    {"text", prompt.substr(token.byte_begin, token.byte_end - token.byte_begin)},
-                    {"segment", generation.prompt_segments()[json.size()]},
+                    {"text", prompted.text.substr(token.byte_begin, token.byte_end - token.byte_begin)},
+                    {"segment", prompted.generation.prompt().segments[json.size()]},
                     {"special", token.special}});
   }
   return json;
@@ -37,7 +37,7 @@ ReportJson segments_json() {
   return json;
 }
 
-ReportJson sampling_json(const ops::SamplingOptions& sampling) {
+ReportJson sampling_json(const model::SamplingOptions& sampling) {
   return {{"temperature", sampling.temperature},
           {"top_k", sampling.top_k},
           {"top_p", sampling.top_p},
@@ -53,7 +53,7 @@ std::span<const T> part(const std::vector<T>& values, std::size_t index, std::in
   return std::span(values).subspan(index * static_cast<std::size_t>(width), static_cast<std::size_t>(width));
 }
 
-ReportJson map_json(const StepSight& sight, const MapId& id, std::size_t index, ReportNumbers& number) {
+ReportJson map_json(const model::StepSight& sight, const MapId& id, std::size_t index, ReportNumbers& number) {
   ReportJson json = {
       {"layer", id.layer}, {"head", id.head}, {"name", map_name(id)}, {"entropy", number(sight.entropy[index])}};
   if (!sight.sink_weight.empty()) json["sink_weight"] = number(sight.sink_weight[index]);
@@ -67,7 +67,7 @@ ReportJson map_json(const StepSight& sight, const MapId& id, std::size_t index, 
   return json;
 }
 
-void add_sight(const StepSight& sight, const ShownMaps& shown, ReportJson& line) {
+void add_sight(const model::StepSight& sight, const ShownMaps& shown, ReportJson& line) {
   ReportNumbers number;
   ReportJson maps = ReportJson::array();
   std::vector<double> mass(sight.key_mass.empty() ? 0 : static_cast<std::size_t>(sight.keys));
@@ -98,21 +98,21 @@ void require_maps(const ModelFacts& model, const ShownMaps& maps) {
   require(maps.head, model.config.query_heads, "head");
 }
 
-ReportJson generation_json(const ModelFacts& model, std::string_view prompt, const Generation& generation,
-                           const GenerationOptions& options) {
+ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& prompted,
+                           const model::GenerationOptions& options) {
   return {{"sightline_generation", kReportVersion},
           {"arithmetic_version", kArithmeticVersion},
           {"caveat", kCaveat},
           {"model", model_json(model)},
-          {"text", prompt},
-          {"tokens", prompt_json(prompt, generation)},
+          {"text", prompted.text},
+          {"tokens", prompt_json(prompted)},
           {"segments", segments_json()},
-          {"context", generation.context()},
+          {"context", prompted.generation.context()},
           {"cache", {{"keys", dtype_name(options.cache.keys)}, {"values", dtype_name(options.cache.values)}}},
           {"sampling", sampling_json(options.sampling)}};
 }
 
-ReportJson token_json(const GeneratedToken& token, std::int64_t position, const ShownMaps& maps) {
+ReportJson token_json(const model::GeneratedToken& token, std::int64_t position, const ShownMaps& maps) {
   ReportJson line = {{"position", position}, {"id", token.id}, {"text", token.text}};
   ReportNumbers number;
   if (token.log_probability) line["log_probability"] = number(*token.log_probability);
@@ -120,12 +120,12 @@ ReportJson token_json(const GeneratedToken& token, std::int64_t position, const 
   return line;
 }
 
-ReportJson end_json(const Generation& generation, std::string_view end) {
+ReportJson end_json(const model::Generation& generation, std::string_view end) {
   ReportJson line = {{"end", end},
-                     {"prompt_tokens", generation.prompt().size()},
+                     {"prompt_tokens", generation.prompt().ids.size()},
                      {"generated_tokens", generation.tokens().size()},
                      {"text", generation.text()}};
-  if (generation.end() && generation.end()->kind == EndKind::stop_text) line["stop"] = generation.end()->text;
+  if (generation.end() && generation.end()->kind == model::EndKind::stop_text) line["stop"] = generation.end()->text;
   return line;
 }
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string_view>
 
-#include "src/engine/generation.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/report.h"
+#include "src/engine/session.h"
 
 namespace sightline::engine {
 
@@ -18,12 +18,12 @@ struct ShownMaps {
 void require_maps(const ModelFacts& model, const ShownMaps& maps);
 
 /// A generation as lines of JSON (docs/report.md): what is known before it begins, then one a token, then its end.
-ReportJson generation_json(const ModelFacts& model, std::string_view prompt, const Generation& generation,
-                           const GenerationOptions& options);
+ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& prompted,
+                           const model::GenerationOptions& options);
 /// `position`: of the token in the whole sequence. The observed row is there if the token has one.
-ReportJson token_json(const GeneratedToken& token, std::int64_t position, const ShownMaps& maps);
-/// `end`: as end_name() says it.
-ReportJson end_json(const Generation& generation, std::string_view end);
+ReportJson token_json(const model::GeneratedToken& token, std::int64_t position, const ShownMaps& maps);
+/// `end`: as model::end_name() says it.
+ReportJson end_json(const model::Generation& generation, std::string_view end);
 
 }  // namespace sightline::engine
 

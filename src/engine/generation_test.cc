@@ -1,20 +1,26 @@
-#include "src/engine/generation.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "src/engine/end_tokens.h"
 #include "src/engine/session.h"
 #include "src/engine/testing.h"
 #include "src/format/gguf_testing.h"
 #include "src/format/testing.h"
+#include "src/generation/stop_text.h"
+#include "src/model/end_tokens.h"
 
 namespace sightline::engine {
 namespace {
 
 using format::error_of;
 using Ids = std::vector<std::int32_t>;
+using model::end_name;
+using model::end_tokens;
+using model::GeneratedToken;
+using model::Generation;
+using model::GenerationOptions;
+using model::StopText;
+using model::WatchOptions;
 
 // A byte-level decoder of 399 tokens: random weights, so that its text is cut into bytes anywhere.
 const Session& tiny() {
@@ -25,7 +31,7 @@ const Session& tiny() {
 Ids ids_of(const Generation& generation) { return {generation.tokens().begin(), generation.tokens().end()}; }
 
 Generation ended(const Session& session, const GenerationOptions& options, const std::string& prompt = "the cat") {
-  Generation generation = session.generate(prompt, options);
+  Generation generation = session.generate(prompt, options).generation;
   std::string text;
   generation.run([&](const GeneratedToken& token) { return text += token.text, true; });
   EXPECT_EQ(text, generation.text());
@@ -61,7 +67,7 @@ TEST(Generation, TextGoesOnFromThePrompt) {
   options.sampling = {.temperature = 1, .seed = 3};
   const Generation generation = ended(session, options, "the cat");
   Ids all;
-  for (const LookToken& token : generation.prompt()) all.push_back(token.id);
+  all = generation.prompt().ids;
   const std::string prompt = tokenizer.decode(all, true);
   for (const std::int32_t id : generation.tokens()) {
     if (id < static_cast<std::int32_t>(tokenizer.vocabulary_size())) all.push_back(id);
@@ -173,13 +179,13 @@ TEST(StopText, HoldsBackWhatMayBeOne) {
 }
 
 TEST(Generation, AFullContextIsAnErrorAfterTheText) {
-  Generation generation = tiny().generate("the cat", {.context = 10});
+  Generation generation = tiny().generate("the cat", {.context = 10}).generation;
   std::string text;
   const std::string error =
       error_of<BadArgument>([&] { generation.run([&](const auto& token) { return text += token.text, true; }); });
   EXPECT_NE(error.find("the context is full: it holds 10 tokens"), std::string::npos) << error;
   EXPECT_NE(error.find("the model takes up to 256"), std::string::npos) << error;
-  EXPECT_EQ(generation.tokens().size(), 11 - generation.prompt().size());
+  EXPECT_EQ(generation.tokens().size(), 11 - generation.prompt().ids.size());
   EXPECT_EQ(text + generation.flush(), generation.text());
   EXPECT_FALSE(generation.end());
   EXPECT_TRUE(generation.is_full());
@@ -192,7 +198,7 @@ TEST(Generation, CancellingLeavesWhatThereIs) {
   for (int count = 1; count < 30; ++count) {
     GenerationOptions options{.max_tokens = 30};
     options.sampling = {.temperature = 3, .seed = 5};
-    Generation generation = tiny().generate("the cat", options);
+    Generation generation = tiny().generate("the cat", options).generation;
     int seen = 0;
     EXPECT_EQ(end_name(generation.run([&](const auto&) { return ++seen < count; })), "cancelled");
     EXPECT_EQ(std::ssize(generation.tokens()), count);
@@ -204,13 +210,13 @@ TEST(Generation, CancellingLeavesWhatThereIs) {
 }
 
 TEST(Generation, ContextIsTheModelsOrFourThousand) {
-  EXPECT_EQ(tiny().generate("the cat").context(), 256);
-  EXPECT_EQ(tiny().generate("the cat", {.context = 32}).context(), 32);
+  EXPECT_EQ(tiny().generate("the cat").generation.context(), 256);
+  EXPECT_EQ(tiny().generate("the cat", {.context = 32}).generation.context(), 32);
   const std::string error = error_of<BadArgument>([] { tiny().generate("the cat", {.context = 257}); });
   EXPECT_NE(error.find("takes at most 256"), std::string::npos) << error;
   const format::TestDirectory directory;
   testing::write_decoder(directory.path() / "long", "llama", true, 9000);
-  EXPECT_EQ(Session::open(directory.path() / "long").generate("the cat").context(), kDefaultContext);
+  EXPECT_EQ(Session::open(directory.path() / "long").generate("the cat").generation.context(), model::kDefaultContext);
 }
 
 TEST(Generation, RefusesModelsThatWriteNoText) {
@@ -244,8 +250,7 @@ TEST(Generation, ReadsSpecialTokensInThePromptWhenAsked) {
   testing::write_decoder(directory.path() / "bos", "llama", true);
   const Session session = Session::open(directory.path() / "bos");
   const auto count = [&](bool special) {
-    const auto generation = session.generate("the [BOS] cat", {.special = special});
-    return std::ranges::count(generation.prompt(), 1, &LookToken::id);
+    return std::ranges::count(session.generate({"the [BOS] cat", special}).prompt, 1, &LookToken::id);
   };
   EXPECT_EQ(count(false), 1);
   EXPECT_EQ(count(true), 2);

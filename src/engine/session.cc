@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "sightline/error.h"
-#include "src/engine/end_tokens.h"
 #include "src/engine/look_data.h"
 #include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
@@ -116,21 +115,15 @@ void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > 0) facts.max_tokens = max_tokens;
 }
 
-// A generation's options with the context that they leave to the model.
-GenerationOptions with_context(const GenerationOptions& options, const ModelFacts& model) {
-  GenerationOptions whole = options;
-  if (whole.context == 0) whole.context = std::min(model.max_tokens, kDefaultContext);
-  if (whole.context < 1 || whole.context > model.max_tokens) {
+// A generation's options with the context that the session's limit leaves.
+model::GenerationOptions with_context(const model::GenerationOptions& options, const ModelFacts& model) {
+  model::GenerationOptions whole = options;
+  if (whole.context == 0) whole.context = std::min(model.max_tokens, model::kDefaultContext);
+  if (whole.context > model.max_tokens) {
     throw BadArgument(fmt::format("a context of {} tokens was asked for, and {} takes at most {}", whole.context,
                                   model.name, model.max_tokens));
   }
   return whole;
-}
-
-void require_writer(const ModelFacts& model) {
-  if (model.config.causal && model.config.language_head != model::LanguageHead::none) return;
-  throw BadArgument(fmt::format("{} writes no text: it {}; take a decoder", model.name,
-                                model.config.causal ? "has no output matrix" : "is an encoder"));
 }
 
 }  // namespace
@@ -187,32 +180,35 @@ MemoryPlan Session::plan_look(std::int64_t tokens, const LookOptions& options) c
   return plan;
 }
 
-MemoryPlan Session::plan_generation(const GenerationOptions& options) const {
-  const std::int64_t room = with_context(options, facts_).context;
-  const WatchOptions watch = options.watch.value_or(WatchOptions{.top = 0});
+MemoryPlan Session::plan_generation(const model::GenerationOptions& options) const {
+  const model::GenerationOptions whole = with_context(options, facts_);
   MemoryPlan plan;
   plan.weights = facts_.weights.bytes;
-  plan.kept = cache_bytes(facts_.config, room, options.cache) + StepObserver::bytes(facts_.config, watch, room);
-  const std::int64_t rows = std::min(options.piece, room);
-  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, rows, options_.threads, watch.top));
+  plan.kept = model::generation_bytes(facts_.config, whole);
+  const std::int64_t rows = std::min(whole.piece, whole.context);
+  const int top = whole.watch ? whole.watch->top : 0;
+  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, rows, options_.threads, top));
   return plan;
 }
 
-std::vector<LookToken> Session::read_prompt(std::string_view prompt, bool special) const {
+std::vector<LookToken> Session::read_prompt(const Prompt& prompt) const {
   tokenizer::EncodeOptions how;
-  how.parse_special = special;
-  const tokenizer::Encoding encoding = encode(prompt, how);
-  return look_tokens(prompt, encoding, model_.tokenizer.spelling());
+  how.parse_special = prompt.special;
+  return look_tokens(prompt.text, encode(prompt.text, how), model_.tokenizer.spelling());
 }
 
-Generation Session::generate(std::string_view prompt, const GenerationOptions& options) const {
+PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options) const {
   return within_memory(kNoMemoryForGeneration, [&] {
-    require_writer(facts_);
-    const GenerationOptions whole = with_context(options, facts_);
-    Generation::Start start{model_, read_prompt(prompt, options.special), end_tokens(facts_.path), options_.threads};
+    model::GenerationOptions whole = with_context(options, facts_);
+    whole.threads = options_.threads;
+    std::vector<LookToken> tokens = read_prompt(prompt);
+    model::PromptTokens read;
+    for (const LookToken& token : tokens) read.ids.push_back(token.id);
+    read.segments = segments_of(tokens, facts_.config.causal);
+    read.segment_count = kSegments;
     require_memory(plan_generation(whole), memory_for(options_),
                    "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
-    return Generation(std::move(start), whole);
+    return PromptedGeneration{prompt.text, std::move(tokens), model::Generation(model_, std::move(read), whole)};
   });
 }
 

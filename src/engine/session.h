@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sightline/generation.h"
 #include "sightline/model.h"
-#include "src/engine/generation.h"
 #include "src/engine/look.h"
 #include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/model_location.h"
+#include "src/engine/prompt.h"
 
 namespace sightline::engine {
 
@@ -37,6 +38,13 @@ struct LookOptions {
   Progress* progress = nullptr;       // told of the pass as it goes on; false ends it with Cancelled
 };
 
+/// A text that a model writes on, and the prompt as it was read.
+struct PromptedGeneration {
+  std::string text;  // of the prompt
+  std::vector<LookToken> prompt;
+  model::Generation generation;
+};
+
 /// A model and its tokenizer, ready to look at texts. The one way through for command line, server, page and Python:
 /// text -> tokens -> model -> attention -> report. Nothing but `look()` and what `generate()` gives runs a model. Safe
 /// for concurrent calls.
@@ -57,13 +65,13 @@ class Session {
   /// than there is.
   Look look(std::string_view text, const LookOptions& options = {}) const;
 
-  /// A text that goes on from `prompt`, of which nothing has run yet. Throws BadArgument for options out of range, a
-  /// model that writes no text (an encoder, or one without an output matrix), and a prompt without a token or longer
-  /// than the context; OutOfMemory, also where plan_generation() is more than there is.
-  Generation generate(std::string_view prompt, const GenerationOptions& options = {}) const;
+  /// A text that goes on from `prompt`, of which nothing has run yet, with the session's threads; its segments are
+  /// those of a look (Segment) and what is generated. Throws what model::Generation's constructor throws; OutOfMemory,
+  /// also where plan_generation() is more than there is.
+  PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options = {}) const;
 
   /// What generate() will take.
-  MemoryPlan plan_generation(const GenerationOptions& options = {}) const;
+  MemoryPlan plan_generation(const model::GenerationOptions& options = {}) const;
 
   /// How many tokens look() would read, special ones counted; throws as it does for texts. With look_bytes() this says
   /// before the pass what it will take.
@@ -77,7 +85,7 @@ class Session {
   Look look_at(std::string_view text, const LookOptions& options) const;
   tokenizer::Encoding encode(std::string_view text, const tokenizer::EncodeOptions& options = {}) const;
   tokenizer::Encoding encode_for_look(std::string_view text, bool truncate) const;
-  std::vector<LookToken> read_prompt(std::string_view prompt, bool special) const;
+  std::vector<LookToken> read_prompt(const Prompt& prompt) const;
 
   model::Model model_;
   ModelFacts facts_;

@@ -7,6 +7,7 @@
 
 #include "sightline/error.h"
 #include "src/format/json.h"
+#include "src/model/end_tokens.h"
 #include "src/tokenizer/tokenizer_file.h"
 
 namespace sightline::model {
@@ -31,7 +32,8 @@ void require_fit(const std::string& file, const tokenizer::TokenRange& range, co
 }  // namespace
 
 Model open(const std::filesystem::path& path, const OpenOptions& options) {
-  Model model{Transformer::load(path, {.strict = options.strict}), tokenizer::Tokenizer::open(path, options.gguf)};
+  Model model{Transformer::load(path, {.strict = options.strict}), tokenizer::Tokenizer::open(path, options.gguf),
+              end_tokens(path)};
   require_fit(tokenizer::tokenizer_file(path).string(), model.tokenizer.range(), model.transformer.config());
   return model;
 }

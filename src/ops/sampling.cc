@@ -26,7 +26,7 @@ std::span<const std::int32_t> last_of(std::span<const std::int32_t> past, std::i
 
 }  // namespace
 
-void require_sampling(const SamplingOptions& options) {
+void require_sampling(const model::SamplingOptions& options) {
   const auto finite = [](double value) { return std::isfinite(value); };
   require(finite(options.temperature) && options.temperature >= 0, "temp", options.temperature, "0 or more");
   require(options.top_k >= 0, "top-k", static_cast<double>(options.top_k), "0 (all tokens) or more");
@@ -38,7 +38,7 @@ void require_sampling(const SamplingOptions& options) {
           "-1 (all tokens), 0 (none) or more");
 }
 
-Sampler::Sampler(const SamplingOptions& options) : options_(options), random_(options.seed) {
+Sampler::Sampler(const model::SamplingOptions& options) : options_(options), random_(options.seed) {
   require_sampling(options);
 }
 

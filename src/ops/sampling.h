@@ -6,31 +6,20 @@
 #include <span>
 #include <vector>
 
+#include "sightline/generation.h"
 #include "src/ops/random.h"
 
 namespace sightline::ops {
 
-/// How the next token is taken from logits, in the order of llama.cpp's samplers: repeat penalty, top-k, top-p, min-p,
-/// temperature, draw. Its filters are on by default (40, 0.95, 0.05); here each is off until it is asked for.
-struct SamplingOptions {
-  double temperature = 0;         // 0: the likeliest token, of equals the lowest id
-  std::int64_t top_k = 0;         // the k likeliest; 0: all
-  double top_p = 1;               // the likeliest that together have p of the probability of those left; 1: all
-  double min_p = 0;               // those with at least so much of the likeliest token's probability; 0: all
-  double repeat_penalty = 1;      // logits of tokens seen lately: above 0 divided by it, else multiplied
-  std::int64_t repeat_last = 64;  // how many tokens "lately" is; -1: all of them, 0: none
-  std::uint64_t seed = 0;
-};
-
 /// Throws BadArgument naming the option that is out of its range, as llama.cpp's users spell it.
-void require_sampling(const SamplingOptions& options);
+void require_sampling(const model::SamplingOptions& options);
 
 /// Takes tokens from logits. All arithmetic is fp64 in a fixed order (exact_math.h), so that the same seed and the same
 /// logits give the same token on every machine.
 class Sampler {
  public:
   /// Throws BadArgument.
-  explicit Sampler(const SamplingOptions& options);
+  explicit Sampler(const model::SamplingOptions& options);
 
   /// The id of the next token; `past`: the tokens before it. A logit of NaN is never taken; nothing where no logit is
   /// above -inf.
@@ -49,7 +38,7 @@ class Sampler {
   std::int32_t draw();
   void sort_first(std::size_t count);
 
-  SamplingOptions options_;
+  model::SamplingOptions options_;
   Random random_;
   std::vector<double> logits_;         // [vocabulary] after the penalty; -inf for NaN
   std::vector<Candidate> candidates_;  // by id, or once something was sorted by logit

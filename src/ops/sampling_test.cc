@@ -76,7 +76,7 @@ TEST(ExactMath, HasTheseBits) {
   EXPECT_EQ(exact_ln(151936.7), 0x1.7dcc8c5875c16p+3);
 }
 
-std::int32_t one(const SamplingOptions& options, const std::vector<float>& logits,
+std::int32_t one(const model::SamplingOptions& options, const std::vector<float>& logits,
                  const std::vector<std::int32_t>& past = {}) {
   return Sampler(options).next(logits, past).value_or(-1);
 }
@@ -104,7 +104,7 @@ TEST(Sampler, WeakensTokensSeenLately) {
 }
 
 // How often each id is drawn.
-std::map<std::int32_t, int> drawn(SamplingOptions options, const std::vector<float>& logits, int count) {
+std::map<std::int32_t, int> drawn(model::SamplingOptions options, const std::vector<float>& logits, int count) {
   options.seed = 20240607;
   Sampler sampler(options);
   std::map<std::int32_t, int> times;
@@ -112,7 +112,7 @@ std::map<std::int32_t, int> drawn(SamplingOptions options, const std::vector<flo
   return times;
 }
 
-std::set<std::int32_t> ids_drawn(const SamplingOptions& options, const std::vector<float>& logits) {
+std::set<std::int32_t> ids_drawn(const model::SamplingOptions& options, const std::vector<float>& logits) {
   std::set<std::int32_t> ids;
   for (const auto& [id, times] : drawn(options, logits, 3000)) ids.insert(id);
   return ids;
@@ -204,11 +204,11 @@ TEST(Sampler, ASeedDecides) {
 }
 
 TEST(Sampler, RefusesOptionsOutOfRange) {
-  const SamplingOptions wrong[] = {{.temperature = -1}, {.temperature = NAN},  {.top_k = -1},
-                                   {.top_p = 0},        {.top_p = 1.5},        {.min_p = -0.1},
-                                   {.min_p = 2},        {.repeat_penalty = 0}, {.repeat_penalty = INFINITY},
-                                   {.repeat_last = -2}};
-  for (const SamplingOptions& options : wrong) EXPECT_THROW(Sampler{options}, BadArgument);
+  const model::SamplingOptions wrong[] = {{.temperature = -1}, {.temperature = NAN},  {.top_k = -1},
+                                          {.top_p = 0},        {.top_p = 1.5},        {.min_p = -0.1},
+                                          {.min_p = 2},        {.repeat_penalty = 0}, {.repeat_penalty = INFINITY},
+                                          {.repeat_last = -2}};
+  for (const model::SamplingOptions& options : wrong) EXPECT_THROW(Sampler{options}, BadArgument);
 }
 
 TEST(LogProbability, IsTheLogarithmOfTheSoftmax) {

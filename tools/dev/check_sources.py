@@ -25,6 +25,7 @@ LAYERS = [
     "src/tokenizer",
     "src/template",
     "src/model",
+    "src/generation",
     "src/engine",
     "src/capi",
     "serve",

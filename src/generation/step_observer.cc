@@ -1,8 +1,8 @@
-#include "src/engine/step_observer.h"
+#include "src/generation/step_observer.h"
 
 #include <algorithm>
 
-namespace sightline::engine {
+namespace sightline::model {
 namespace {
 
 constexpr std::int64_t kChains = 16;  // sums a key, as Observations::mass_sums has them
@@ -19,7 +19,7 @@ void append_last_rows(const std::vector<T>& values, std::int64_t heads, std::int
 
 }  // namespace
 
-StepObserver::StepObserver(const model::TransformerConfig& config, const WatchOptions& options, std::int64_t room)
+StepObserver::StepObserver(const TransformerConfig& config, const WatchOptions& options, std::int64_t room)
     : options_(options), room_(room), sinks_(config.sinks) {
   sight_.layers = config.layers;
   sight_.heads = static_cast<int>(config.query_heads);
@@ -29,8 +29,7 @@ StepObserver::StepObserver(const model::TransformerConfig& config, const WatchOp
   for (auto& sums : sums_) sums.assign(static_cast<std::size_t>(config.query_heads * kChains * room), 0);
 }
 
-std::int64_t StepObserver::bytes(const model::TransformerConfig& config, const WatchOptions& options,
-                                 std::int64_t room) {
+std::int64_t StepObserver::bytes(const TransformerConfig& config, const WatchOptions& options, std::int64_t room) {
   const std::int64_t planes = config.layers * config.query_heads;
   const auto numbers = static_cast<std::int64_t>(options.key_mass ? kChains * room + 2 * room : 0);
   return 4 * planes * numbers;
@@ -51,14 +50,14 @@ void StepObserver::begin(std::int64_t rows, std::span<const std::int32_t> segmen
   sight_.top_key.clear();
 }
 
-Observations StepObserver::request(const model::LayerAttention& call) {
+Observations StepObserver::request(const LayerAttention& call) {
   Observations see;
   if (options_.key_mass) watch_mass(call, see);
   if (newest_) watch_newest(call.problem.q.shape[1], call.problem.q.shape[2], see);
   return see;
 }
 
-void StepObserver::watch_mass(const model::LayerAttention& call, Observations& see) {
+void StepObserver::watch_mass(const LayerAttention& call, Observations& see) {
   const std::int64_t heads = call.problem.q.shape[1], rows = call.problem.q.shape[2], keys = call.problem.k.shape[2];
   std::vector<float>& sums = sums_[static_cast<std::size_t>(call.layer)];
   // Where a rope follows the length all rows are computed again, and looked elsewhere than they did before.
@@ -91,7 +90,7 @@ void StepObserver::watch_newest(std::int64_t heads, std::int64_t rows, Observati
   see.segment_mass = segment_mass_.data();
 }
 
-void StepObserver::done(const model::LayerAttention& call) {
+void StepObserver::done(const LayerAttention& call) {
   if (!newest_) return;
   const std::int64_t heads = call.problem.q.shape[1];
   append_last_rows(entropy_, heads, 1, sight_.entropy);
@@ -104,4 +103,4 @@ void StepObserver::done(const model::LayerAttention& call) {
   sight_.key_mass.insert(sight_.key_mass.end(), key_mass_.begin(), key_mass_.end());
 }
 
-}  // namespace sightline::engine
+}  // namespace sightline::model

@@ -1,11 +1,11 @@
-#include "src/engine/stop_text.h"
+#include "src/generation/stop_text.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "sightline/error.h"
 
-namespace sightline::engine {
+namespace sightline::model {
 
 StopText::StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {
   if (std::ranges::find(stops_, "") != stops_.end()) throw BadArgument("a text to stop at is empty: leave it out");
@@ -32,4 +32,4 @@ std::string StopText::add(std::string_view text) {
 
 std::string StopText::finish() { return found_ ? std::string() : std::exchange(held_, {}); }
 
-}  // namespace sightline::engine
+}  // namespace sightline::model

@@ -1,17 +1,14 @@
 // A generation's tokens and observations, against reference texts and passes without a cache.
-#include "src/engine/decoding.h"
+#include "src/generation/decoding.h"
 
 #include <gtest/gtest.h>
 
 #include "src/model/bits_testing.h"
 
-namespace sightline::engine {
+namespace sightline::model {
 namespace {
 
 using format::SafetensorsFile;
-using model::conformance;
-using model::Text;
-using model::Transformer;
 
 class DecodingTest : public testing::TestWithParam<std::string> {
  protected:
@@ -21,7 +18,7 @@ class DecodingTest : public testing::TestWithParam<std::string> {
 std::vector<std::int32_t> continuation(const Transformer& transformer, const std::vector<std::int32_t>& prompt,
                                        std::size_t count, DecodingOptions options) {
   options.room = static_cast<std::int64_t>(prompt.size() + count);
-  Decoding decoding(transformer, prompt, options);
+  Decoding decoding(transformer, {prompt}, options);
   for (std::size_t i = 0; i < count; ++i) decoding.next();
   const auto tokens = decoding.tokens().subspan(prompt.size());
   return {tokens.begin(), tokens.end()};
@@ -49,8 +46,8 @@ TEST_P(DecodingTest, GivesTheReferencesTokens) {
   for (const char* name : {"gen0", "gen1", "gen2"}) {
     if (reference.find(std::string(name) + ".tokens") == nullptr) continue;
     ++cases;
-    const Text prompt = model::text_of(reference.at(std::string(name) + ".prompt"));
-    const Text want = model::text_of(reference.at(std::string(name) + ".tokens"));
+    const Text prompt = text_of(reference.at(std::string(name) + ".prompt"));
+    const Text want = text_of(reference.at(std::string(name) + ".tokens"));
     for (const DecodingOptions& options : ways()) {
       EXPECT_EQ(want.ids, continuation(transformer_, prompt.ids, want.ids.size(), options)) << name;
     }
@@ -59,12 +56,12 @@ TEST_P(DecodingTest, GivesTheReferencesTokens) {
 }
 
 // The last row of a pass over all tokens, without a context.
-class LastRow : public model::AttentionObserver {
+class LastRow : public AttentionObserver {
  public:
   LastRow(int top, std::vector<std::int32_t> segments, std::int32_t count)
       : top_(top), segments_(std::move(segments)), count_(count) {}
 
-  Observations request(const model::LayerAttention& call) override {
+  Observations request(const LayerAttention& call) override {
     const auto& shape = call.problem.q.shape;
     rows_ = shape[2];
     const auto all = static_cast<std::size_t>(shape[1] * rows_);
@@ -85,7 +82,7 @@ class LastRow : public model::AttentionObserver {
     return see;
   }
 
-  void done(const model::LayerAttention& call) override {
+  void done(const LayerAttention& call) override {
     for (std::int64_t head = 0; head < call.problem.q.shape[1]; ++head) {
       const std::int64_t row = head * rows_ + rows_ - 1;
       entropy.push_back(entropy_[row]);
@@ -113,14 +110,14 @@ void expect_sight(const StepSight& sight, const LastRow& want) {
   for (const auto& [expected, got] :
        {std::pair(&want.entropy, &sight.entropy), std::pair(&want.top_weight, &sight.top_weight),
         std::pair(&want.segment_mass, &sight.segment_mass), std::pair(&want.key_mass, &sight.key_mass)}) {
-    EXPECT_TRUE(model::bytes_of(*expected) == model::bytes_of(*got));
+    EXPECT_TRUE(bytes_of(*expected) == bytes_of(*got));
   }
 }
 
 // Logits (as the log-probability of the token) and all that is observed, bit by bit, at every step: phi3's text crosses
 // from the short factors of its rope to the long ones, gemma's and mistral's windows are left behind.
 TEST_P(DecodingTest, WithCacheIsWithout) {
-  const Text text = model::random_text(transformer_, 14, 3);
+  const Text text = random_text(transformer_, 14, 3);
   std::vector<std::int32_t> segments(40, 2);
   std::fill_n(segments.begin(), 14, 0);
   segments[5] = 1;
@@ -130,17 +127,16 @@ TEST_P(DecodingTest, WithCacheIsWithout) {
     options.piece = piece;
     options.threads = 1;
     options.watch = WatchOptions{.top = 4, .key_mass = true};
-    options.segments = {{segments.begin(), segments.begin() + 14}, 2, 3};
     options.log_probability = true;
-    Decoding decoding(transformer_, text.ids, options);
+    Decoding decoding(transformer_, {text.ids, {segments.begin(), segments.begin() + 14}, 2}, options);
     for (int step = 0; step < 20; ++step) {
       const std::vector<std::int32_t> before(decoding.tokens().begin(), decoding.tokens().end());
       const std::int32_t token = decoding.next();
       LastRow want(4, {segments.begin(), segments.begin() + std::ssize(before)}, 3);
-      const model::TokenSequence whole{before};
+      const TokenSequence whole{before};
       const auto result =
-          transformer_.forward({&whole, 1}, {.threads = 2, .observer = &want, .logits = model::LogitRows::last});
-      EXPECT_EQ(model::best_of(result.logits), token);
+          transformer_.forward({&whole, 1}, {.threads = 2, .observer = &want, .logits = LogitRows::last});
+      EXPECT_EQ(best_of(result.logits), token);
       EXPECT_EQ(ops::log_probability(result.logits, token), decoding.log_probability());
       ASSERT_NE(decoding.sight(), nullptr);
       EXPECT_EQ(decoding.sight()->row, std::ssize(before) - 1);
@@ -150,7 +146,7 @@ TEST_P(DecodingTest, WithCacheIsWithout) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Decoders, DecodingTest, testing::ValuesIn(model::model_names("decoder")),
+INSTANTIATE_TEST_SUITE_P(Decoders, DecodingTest, testing::ValuesIn(model_names("decoder")),
                          [](const auto& info) { return info.param; });
 
 TEST(Decoding, GivesTheTokensOfGgufFiles) {
@@ -164,7 +160,7 @@ TEST(Decoding, GivesTheTokensOfGgufFiles) {
     if (reference.find("gen0.tokens") == nullptr) continue;
     ++files;
     const Transformer transformer = Transformer::load(entry.path());
-    const Text prompt = model::text_of(reference.at("gen0.prompt")), want = model::text_of(reference.at("gen0.tokens"));
+    const Text prompt = text_of(reference.at("gen0.prompt")), want = text_of(reference.at("gen0.tokens"));
     for (const DecodingOptions& options : ways()) {
       EXPECT_EQ(want.ids, continuation(transformer, prompt.ids, want.ids.size(), options)) << entry.path();
     }
@@ -173,7 +169,7 @@ TEST(Decoding, GivesTheTokensOfGgufFiles) {
 }
 
 const Transformer& llama() {
-  static const Transformer transformer = Transformer::load(model::conformance_model("llama"));
+  static const Transformer transformer = Transformer::load(conformance_model("llama"));
   return transformer;
 }
 
@@ -185,12 +181,12 @@ TEST(Decoding, EveryCacheTypeDecodes) {
     std::vector<std::int32_t> tokens[2];
     for (const std::int64_t piece : {1, 512}) {
       options.piece = piece;
-      Decoding decoding(llama(), {3, 1, 4, 1, 5}, options);
+      Decoding decoding(llama(), {{3, 1, 4, 1, 5}}, options);
       for (int i = 0; i < 15; ++i) decoding.next();
       tokens[piece > 1].assign(decoding.tokens().begin(), decoding.tokens().end());
     }
     EXPECT_EQ(tokens[0], tokens[1]);
-    const model::Context context = llama().make_context(20, options.cache);
+    const Context context = llama().make_context(20, options.cache);
     const std::int64_t planned = cache_bytes(llama().config(), 20, options.cache);
     EXPECT_LE(planned, context.bytes()) << dtype_name(type);
     EXPECT_LT(context.bytes(), planned + 64 * 2 * llama().config().layers) << dtype_name(type);
@@ -200,7 +196,7 @@ TEST(Decoding, EveryCacheTypeDecodes) {
 TEST(Decoding, AFullContextIsAnError) {
   DecodingOptions options;
   options.room = 6;
-  Decoding decoding(llama(), {3, 1, 4, 1}, options);
+  Decoding decoding(llama(), {{3, 1, 4, 1}}, options);
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(decoding.is_full());
     decoding.next();
@@ -214,11 +210,11 @@ TEST(Decoding, AFullContextIsAnError) {
 TEST(Decoding, RefusesPromptsThatDoNotFit) {
   DecodingOptions options;
   options.room = 3;
-  const std::string error = format::error_of<BadArgument>([&] { Decoding(llama(), {3, 1, 4, 1}, options); });
+  const std::string error = format::error_of<BadArgument>([&] { Decoding(llama(), {{3, 1, 4, 1}}, options); });
   EXPECT_NE(error.find("the prompt has 4 tokens and the context holds 3"), std::string::npos) << error;
   EXPECT_THROW(Decoding(llama(), {}, options), BadArgument);
   options.piece = 0;
-  EXPECT_THROW(Decoding(llama(), {1}, options), BadArgument);
+  EXPECT_THROW(Decoding(llama(), {{1}}, options), BadArgument);
 }
 
 struct StopAt : Progress {
@@ -239,11 +235,11 @@ TEST(Decoding, TellsOfThePromptAndCanBeCancelled) {
   const std::vector<std::int32_t> prompt(12, 7);
   StopAt stop(8), whole(100);
   options.progress = &stop;
-  Decoding cancelled(llama(), prompt, options);
+  Decoding cancelled(llama(), {prompt}, options);
   EXPECT_THROW(cancelled.next(), Cancelled);
   EXPECT_EQ(cancelled.tokens().size(), 12u);
   options.progress = &whole;
-  Decoding decoding(llama(), prompt, options);
+  Decoding decoding(llama(), {prompt}, options);
   decoding.next();
   EXPECT_EQ(whole.last, 8);
   decoding.next();
@@ -251,15 +247,15 @@ TEST(Decoding, TellsOfThePromptAndCanBeCancelled) {
 }
 
 TEST(Decoding, SaysWhereNoLogitIsANumber) {
-  model::EditableModel edited(std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "tests/data/tiny-decoder");
+  EditableModel edited(std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "tests/data/tiny-decoder");
   const format::Tensor& norm = edited.tensors.at("model.norm.weight");
   std::vector<std::byte> damaged(norm.bytes.size(), std::byte{0xff});  // NaN in every type
   edited.tensors.at("model.norm.weight").bytes = damaged;
   DecodingOptions options;
   options.room = 5;
-  Decoding decoding(edited.load(), {1, 2}, options);
+  Decoding decoding(edited.load(), {{1, 2}}, options);
   EXPECT_THROW(decoding.next(), BadFile);
 }
 
 }  // namespace
-}  // namespace sightline::engine
+}  // namespace sightline::model

@@ -1,4 +1,4 @@
-#include "src/engine/end_tokens.h"
+#include "src/model/end_tokens.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 #include "src/format/gguf.h"
 #include "src/format/json.h"
 
-namespace sightline::engine {
+namespace sightline::model {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
@@ -57,4 +57,4 @@ Ids end_tokens(const std::filesystem::path& model) {
   return ids;
 }
 
-}  // namespace sightline::engine
+}  // namespace sightline::model

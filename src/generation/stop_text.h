@@ -1,12 +1,12 @@
-#ifndef SIGHTLINE_ENGINE_STOP_TEXT_H_
-#define SIGHTLINE_ENGINE_STOP_TEXT_H_
+#ifndef SIGHTLINE_GENERATION_STOP_TEXT_H_
+#define SIGHTLINE_GENERATION_STOP_TEXT_H_
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace sightline::engine {
+namespace sightline::model {
 
 /// Looks for texts that end a text while it comes in parts. What may be the beginning of one is held back until it is
 /// known not to be.
@@ -28,6 +28,6 @@ class StopText {
   std::optional<std::string> found_;
 };
 
-}  // namespace sightline::engine
+}  // namespace sightline::model
 
-#endif  // SIGHTLINE_ENGINE_STOP_TEXT_H_
+#endif  // SIGHTLINE_GENERATION_STOP_TEXT_H_

@@ -1,0 +1,58 @@
+#include "cli/option_groups.h"
+
+namespace sightline::cli {
+namespace {
+
+void add_sampling_options(CLI::App& command, Options& options) {
+  command.add_option("--temp", options.temperature, "Temperature (default: 0, always the likeliest token)")
+      ->type_name("T");
+  command.add_option("--top-k", options.top_k, "Only the K likeliest tokens (default: 0, all)")->type_name("K");
+  command.add_option("--top-p", options.top_p, "The likeliest that have P together (default: 1)")->type_name("P");
+  command.add_option("--min-p", options.min_p, "Only those with P of the likeliest's (default: 0)")->type_name("P");
+  command.add_option("--repeat-penalty", options.repeat_penalty, "Weaken tokens seen lately (default: 1, not)")
+      ->type_name("R");
+  command.add_option("--repeat-last-n", options.repeat_last, "How many are lately: -1 = all (default: 64)")
+      ->type_name("N");
+  command.add_option("-s,--seed", options.seed, "Seed of what is sampled (default: -1, a fresh one)")->type_name("N");
+}
+
+void add_generation_options(CLI::App& command, Options& options) {
+  command.add_option("-n,--n-predict", options.max_tokens, "New tokens at most (default: -1, to the text's end)")
+      ->type_name("N");
+  command.add_option("--stop", options.stop_texts, "End where this text comes; may be given again")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  command.add_flag("--special", options.special, "Take spellings of special tokens in the prompt\nfor those tokens");
+  command
+      .add_option("--cache-type-k", options.key_type,
+                  "Keys are kept as f32, f16, bf16, q8_0 or q4_1\n"
+                  "(-ctk; default: f32)")
+      ->type_name("TYPE");
+  command.add_option("--cache-type-v", options.value_type, "Values, likewise (-ctv)")->type_name("TYPE");
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Options& options) {
+  CLI::App& command = *app.add_subcommand("generate", "Let a decoder write on (docs/generate.md)");
+  command.add_option("-p,--prompt", options.text, "What to go on from; without it, or as -, standard input")
+      ->type_name("TEXT");
+  command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
+  add_generation_options(command, options);
+  add_sampling_options(command, options);
+  command.add_flag("--json", options.json, "A line of JSON a token, with what it looked at");
+  command.add_option("--layer", options.layer, "Only this layer's maps in these lines")->type_name("L");
+  command.add_option("--head", options.head, "Only this head's")->type_name("H");
+  add_top_option(command, options, "Keys a map in these lines (default: 4; 0 to 64)");
+  add_model_option(command, options);
+  CLI::Option* model = command.get_option("--model")->required();
+  model->description("Directory, .gguf file, or ORG/NAME in the\nHugging Face cache");
+  add_loading_options(command, options);
+  command.add_option("-c,--ctx-size", options.context, "Tokens of prompt and text (default: 4096 at most)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30).description(""));
+  add_threads_option(command, options);
+  command.footer("Example:\n  ./sightline generate -m model.gguf -p \"The capital of France is\" -n 20");
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,56 @@
+#include "cli/option_groups.h"
+
+#include <map>
+
+namespace sightline::cli {
+
+void add_text_options(CLI::App& command, Options& options) {
+  command.add_option("TEXT", options.text, "The text, in quotes; without it, or as -, standard input")->type_name("");
+  command.add_option("-f,--file", options.file, "Read the text from a file")->type_name("FILE");
+  command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
+}
+
+void add_loading_options(CLI::App& command, Options& options) {
+  command.add_option("--pre", options.pre, "Pre-tokenizer of a GGUF file, instead of its own")->type_name("NAME");
+  command.add_flag("--strict", options.strict, "Refuse a model whose files have anything left over");
+}
+
+void add_model_option(CLI::App& command, Options& options) {
+  command
+      .add_option("-m,--model", options.model,
+                  "Directory, .gguf file, or ORG/NAME in the\nHugging Face cache (default: all-MiniLM-L6-v2)")
+      ->type_name("MODEL");
+}
+
+void add_threads_option(CLI::App& command, Options& options) {
+  command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096).description(""));
+}
+
+void add_model_options(CLI::App& command, Options& options) {
+  add_model_option(command, options);
+  add_loading_options(command, options);
+  command.add_option("-c,--context", options.context, "Longest text in tokens (default: the model's)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));
+  add_threads_option(command, options);
+}
+
+void add_top_option(CLI::App& command, Options& options, const std::string& description) {
+  command.add_option("--top", options.top, description)->type_name("N");
+}
+
+void add_colour_option(CLI::App& command, Options& options) {
+  const auto choose = [&options](const std::string& when) {
+    static const std::map<std::string, ColourChoice> kChoices = {
+        {"auto", ColourChoice::automatic}, {"always", ColourChoice::always}, {"never", ColourChoice::never}};
+    const auto found = kChoices.find(when);
+    if (found == kChoices.end()) throw CLI::ValidationError("--color", "it is auto, always or never, not " + when);
+    options.colour = found->second;
+  };
+  command.add_option_function<std::string>("--color", choose, "auto, always or never (default: auto)")
+      ->type_name("WHEN");
+}
+
+}  // namespace sightline::cli

@@ -1,0 +1,25 @@
+#ifndef SIGHTLINE_CLI_OPTION_GROUPS_H_
+#define SIGHTLINE_CLI_OPTION_GROUPS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/options.h"
+
+namespace sightline::cli {
+
+// Options that several commands have.
+void add_text_options(CLI::App& command, Options& options);
+void add_loading_options(CLI::App& command, Options& options);
+void add_model_option(CLI::App& command, Options& options);
+void add_threads_option(CLI::App& command, Options& options);
+void add_model_options(CLI::App& command, Options& options);
+void add_top_option(CLI::App& command, Options& options, const std::string& description);
+void add_colour_option(CLI::App& command, Options& options);
+
+// Commands whose options fill a file of their own.
+void add_generate(CLI::App& app, Options& options);
+
+}  // namespace sightline::cli
+
+#endif  // SIGHTLINE_CLI_OPTION_GROUPS_H_

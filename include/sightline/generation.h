@@ -1,0 +1,142 @@
+#ifndef SIGHTLINE_GENERATION_H_
+#define SIGHTLINE_GENERATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sightline/model.h"
+
+namespace sightline::model {
+
+/// How the next token is taken from logits, in the order of llama.cpp's samplers: repeat penalty, top-k, top-p, min-p,
+/// temperature, draw. Its filters are on by default (40, 0.95, 0.05); here each is off until it is asked for.
+struct SamplingOptions {
+  double temperature = 0;         // 0: the likeliest token, of equals the lowest id
+  std::int64_t top_k = 0;         // the k likeliest; 0: all
+  double top_p = 1;               // the likeliest that together have p of the probability of those left; 1: all
+  double min_p = 0;               // those with at least so much of the likeliest token's probability; 0: all
+  double repeat_penalty = 1;      // logits of tokens seen lately: above 0 divided by it, else multiplied
+  std::int64_t repeat_last = 64;  // how many tokens "lately" is; -1: all of them, 0: none
+  std::uint64_t seed = 0;
+};
+
+/// What is observed of every step of a generation.
+struct WatchOptions {
+  int top = 4;            // keys a map, 1..64; 0: none
+  bool key_mass = false;  // what each key received so far; takes 64 bytes for each head and token of the context
+};
+
+/// What one row of every map looked at: the row of the token at `row`, which the next token was taken from. Arrays are
+/// dense, [layers, heads, ...].
+struct StepSight {
+  std::int64_t row = 0;   // position of the query
+  std::int64_t keys = 0;  // row + 1
+  int layers = 0, heads = 0, top = 0;
+  std::int32_t segments = 0;
+  std::vector<float> entropy;         // [layers, heads] nats
+  std::vector<float> sink_weight;     // [layers, heads]; empty where the model has no sinks
+  std::vector<std::int32_t> top_key;  // [layers, heads, top] positions, largest weight first; -1: none
+  std::vector<float> top_weight;      // [layers, heads, top]
+  std::vector<float> segment_mass;    // [layers, heads, segments] weight on each segment
+  std::vector<float> key_mass;  // [layers, heads, keys] sum over all rows so far, the prompt's too; empty unless asked
+};
+
+/// What a text goes on from. Segments are parts of it (a system prompt, a document, a question) whose weight is summed
+/// in every row; what is generated is a segment of its own, numbered after those of the prompt.
+struct PromptTokens {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> segments = {};  // of each token, below segment_count, -1 = none; empty: none are observed
+  std::int32_t segment_count = 0;
+
+  /// The segment of generated tokens.
+  std::int32_t generated() const { return segment_count; }
+};
+
+/// Tokens that a context holds unless more are asked for, where the model takes as many.
+inline constexpr std::int64_t kDefaultContext = 4096;
+
+struct GenerationOptions {
+  std::int64_t max_tokens = -1;  // new ones; -1: until something ends the text
+  std::int64_t context = 0;      // tokens, the prompt's and new ones; 0: kDefaultContext, or the model's limit below it
+  ContextOptions cache = {};
+  SamplingOptions sampling = {};
+  std::vector<std::string> stop_texts = {};
+  std::vector<std::int32_t> stop_tokens = {};  // beside Model::end_tokens
+  std::optional<WatchOptions> watch = {};
+  bool log_probability = false;
+  int threads = 0;
+  std::int64_t piece = 512;      // tokens of the prompt in a pass; no result depends on it
+  Progress* progress = nullptr;  // told of the prompt's tokens as they go through; false ends a pass with Cancelled
+};
+
+/// A token as it comes.
+struct GeneratedToken {
+  std::int32_t id = 0;
+  std::string text;  // UTF-8 that it completes, whole characters alone; with the last token also what was held back
+  std::optional<double> log_probability;  // under the model's own distribution, before any sampling option
+  const StepSight* sight = nullptr;       // until the next token; null unless GenerationOptions::watch
+};
+
+enum class EndKind : std::uint8_t { end_token, stop_token, stop_text, length, cancelled };
+
+/// What ended a generation.
+struct GenerationEnd {
+  EndKind kind = EndKind::length;
+  std::int32_t token = -1;  // of end_token and stop_token
+  std::string text;         // of stop_text
+};
+/// "eos 7", "stop 7", "stop text", "length", "cancelled".
+std::string end_name(const GenerationEnd& end);
+
+/// A text that a model writes on, token by token. Tokens, and what is observed, have the bits of passes over the whole
+/// text without a cache, whatever the pieces of the prompt and the threads (where the cache keeps fp32). Each has a
+/// context of its own; many may run at once on one model, each in one thread at a time.
+class Generation {
+ public:
+  using OnToken = std::function<bool(const GeneratedToken&)>;
+
+  /// The prompt goes through with the first next(). Throws BadArgument for options out of range, a model that writes no
+  /// text (an encoder, or one without an output matrix), and a prompt without a token or longer than the context;
+  /// OutOfMemory.
+  Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options = {});
+  /// The same from a text, as the tokenizer reads it: what spells a special token in it is text like any other.
+  Generation(const Model& model, std::string_view prompt, const GenerationOptions& options = {});
+  Generation(Generation&&) noexcept;
+  Generation& operator=(Generation&&) noexcept;
+  ~Generation();
+
+  /// The next token, or nothing once the text has ended. The token that ends it is given with the others, without a
+  /// text of its own; what begins a stop text is held back. Throws BadArgument where the context is full, Cancelled,
+  /// BadFile where no logit is a number; then text() and flush() still have what there is.
+  std::optional<GeneratedToken> next();
+  /// The same until the text ends, each token for `on_token`; false ends it as cancelled.
+  const GenerationEnd& run(const OnToken& on_token);
+
+  /// Text that was held back, where the caller goes no further: of a character that was cut, U+FFFD.
+  std::string flush();
+
+  const std::optional<GenerationEnd>& end() const;
+  const PromptTokens& prompt() const;
+  const std::string& text() const;               // all that was given
+  std::span<const std::int32_t> tokens() const;  // generated
+  bool is_full() const;                          // the context has no room for another token
+  std::int64_t context() const;                  // tokens that it holds
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Bytes that a generation's cache and observations take beside what a pass needs, known before they are taken, but for
+/// what a page is rounded up by. Throws BadArgument for a context that the model does not take.
+std::int64_t generation_bytes(const TransformerConfig& config, const GenerationOptions& options);
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_GENERATION_H_

@@ -1,0 +1,161 @@
+#include "sightline/generation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sightline/error.h"
+#include "src/generation/decoding.h"
+#include "src/generation/stop_text.h"
+#include "src/tokenizer/text_stream.h"
+
+namespace sightline::model {
+namespace {
+
+bool holds(const std::vector<std::int32_t>& ids, std::int32_t id) { return std::ranges::find(ids, id) != ids.end(); }
+
+std::int64_t context_of(const TransformerConfig& config, const GenerationOptions& options) {
+  if (options.context == 0) return std::min(config.max_positions, kDefaultContext);
+  if (options.context < 1 || options.context > config.max_positions) {
+    throw BadArgument(fmt::format("a context of {} tokens was asked for, and the model takes at most {}",
+                                  options.context, config.max_positions));
+  }
+  return options.context;
+}
+
+DecodingOptions decoding_options(const TransformerConfig& config, const GenerationOptions& options) {
+  if (options.max_tokens < -1) {
+    throw BadArgument(fmt::format("n is {}: it can be -1 (until the text ends), 0 or more", options.max_tokens));
+  }
+  if (!config.causal || config.language_head == LanguageHead::none) {
+    throw BadArgument(fmt::format("the model writes no text: it {}; take a decoder",
+                                  config.causal ? "has no output matrix" : "is an encoder"));
+  }
+  DecodingOptions decoding;
+  decoding.room = context_of(config, options);
+  decoding.cache = options.cache;
+  decoding.sampling = options.sampling;
+  decoding.threads = options.threads;
+  decoding.watch = options.watch;
+  decoding.log_probability = options.log_probability;
+  decoding.piece = options.piece;
+  decoding.progress = options.progress;
+  return decoding;
+}
+
+PromptTokens read(const tokenizer::Tokenizer& tokenizer, std::string_view text) {
+  PromptTokens prompt;
+  for (const tokenizer::Token& token : tokenizer.encode(text).tokens) prompt.ids.push_back(token.id);
+  return prompt;
+}
+
+}  // namespace
+
+std::string end_name(const GenerationEnd& end) {
+  switch (end.kind) {
+    case EndKind::end_token:
+      return fmt::format("eos {}", end.token);
+    case EndKind::stop_token:
+      return fmt::format("stop {}", end.token);
+    case EndKind::stop_text:
+      return "stop text";
+    case EndKind::length:
+      return "length";
+    case EndKind::cancelled:
+      break;
+  }
+  return "cancelled";
+}
+
+struct Generation::Impl {
+  Impl(const Model& model, PromptTokens prompt, const GenerationOptions& options)
+      : end_tokens(model.end_tokens),
+        stop_tokens(options.stop_tokens),
+        max_tokens(options.max_tokens),
+        log_probability(options.log_probability),
+        decoding(model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options)),
+        stream(model.tokenizer, decoding.tokens()),
+        stops(options.stop_texts) {
+    if (max_tokens == 0) end = GenerationEnd{};
+  }
+
+  std::span<const std::int32_t> tokens() const { return decoding.tokens().subspan(decoding.prompt().ids.size()); }
+  std::optional<GeneratedToken> next();
+  std::string flush();
+  std::optional<GenerationEnd> end_of(std::int32_t token) const;
+  std::string taken(std::string given);
+
+  std::vector<std::int32_t> end_tokens, stop_tokens;
+  std::int64_t max_tokens;
+  bool log_probability;
+  Decoding decoding;
+  tokenizer::TextStream stream;
+  StopText stops;
+  std::string text;
+  std::optional<GenerationEnd> end;
+};
+
+std::optional<GeneratedToken> Generation::Impl::next() {
+  if (end) return std::nullopt;
+  GeneratedToken token;
+  token.id = decoding.next();
+  token.sight = decoding.sight();
+  if (log_probability) token.log_probability = decoding.log_probability();
+  end = end_of(token.id);
+  if (!end) token.text = stops.add(stream.add(token.id));
+  if (stops.found()) end = GenerationEnd{EndKind::stop_text, -1, *stops.found()};
+  if (!end && std::cmp_equal(tokens().size(), max_tokens)) end = GenerationEnd{};
+  token.text = taken(std::move(token.text));
+  if (end) token.text += flush();
+  return token;
+}
+
+std::string Generation::Impl::flush() {
+  std::string rest = stops.add(stream.finish());
+  return taken(rest + stops.finish());
+}
+
+std::optional<GenerationEnd> Generation::Impl::end_of(std::int32_t token) const {
+  if (holds(end_tokens, token)) return GenerationEnd{EndKind::end_token, token, {}};
+  if (holds(stop_tokens, token)) return GenerationEnd{EndKind::stop_token, token, {}};
+  return std::nullopt;
+}
+
+std::string Generation::Impl::taken(std::string given) {
+  text += given;
+  return given;
+}
+
+Generation::Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options)
+    : impl_(std::make_unique<Impl>(model, std::move(prompt), options)) {}
+Generation::Generation(const Model& model, std::string_view prompt, const GenerationOptions& options)
+    : Generation(model, read(model.tokenizer, prompt), options) {}
+Generation::Generation(Generation&&) noexcept = default;
+Generation& Generation::operator=(Generation&&) noexcept = default;
+Generation::~Generation() = default;
+
+std::optional<GeneratedToken> Generation::next() { return impl_->next(); }
+
+const GenerationEnd& Generation::run(const OnToken& on_token) {
+  while (const std::optional<GeneratedToken> token = next()) {
+    if (!on_token(*token) && !impl_->end) impl_->end = GenerationEnd{EndKind::cancelled, -1, {}};
+  }
+  return *impl_->end;
+}
+
+std::string Generation::flush() { return impl_->flush(); }
+const std::optional<GenerationEnd>& Generation::end() const { return impl_->end; }
+const PromptTokens& Generation::prompt() const { return impl_->decoding.prompt(); }
+const std::string& Generation::text() const { return impl_->text; }
+std::span<const std::int32_t> Generation::tokens() const { return impl_->tokens(); }
+bool Generation::is_full() const { return impl_->decoding.is_full(); }
+std::int64_t Generation::context() const { return impl_->decoding.room(); }
+
+std::int64_t generation_bytes(const TransformerConfig& config, const GenerationOptions& options) {
+  const std::int64_t room = context_of(config, options);
+  const WatchOptions watch = options.watch.value_or(WatchOptions{.top = 0});
+  return cache_bytes(config, room, options.cache) + StepObserver::bytes(config, watch, room);
+}
+
+}  // namespace sightline::model

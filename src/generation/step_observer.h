@@ -1,0 +1,50 @@
+#ifndef SIGHTLINE_GENERATION_STEP_OBSERVER_H_
+#define SIGHTLINE_GENERATION_STEP_OBSERVER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "sightline/attention.h"
+#include "sightline/generation.h"
+#include "sightline/transformer.h"
+
+namespace sightline::model {
+
+/// Watches a text as it grows in a context: of every pass the newest row, and the mass that keys received so far.
+class StepObserver : public AttentionObserver {
+ public:
+  /// `room`: tokens of the context.
+  StepObserver(const TransformerConfig& config, const WatchOptions& options, std::int64_t room);
+
+  /// Before a pass that adds `rows` tokens to the context. `segment_of_key`: of all tokens then in it, below
+  /// `segments`. Both must outlive the pass. Without `newest` mass alone is observed.
+  void begin(std::int64_t rows, std::span<const std::int32_t> segment_of_key, std::int32_t segments, bool newest);
+  /// Whether a pass without `newest` has anything to observe.
+  bool sums_mass() const { return options_.key_mass; }
+
+  Observations request(const LayerAttention& call) override;
+  void done(const LayerAttention& call) override;
+
+  const StepSight& sight() const { return sight_; }
+  /// Bytes of the sums, known before they are taken.
+  static std::int64_t bytes(const TransformerConfig& config, const WatchOptions& options, std::int64_t room);
+
+ private:
+  void watch_mass(const LayerAttention& call, Observations& see);
+  void watch_newest(std::int64_t heads, std::int64_t rows, Observations& see);
+
+  WatchOptions options_;
+  std::int64_t room_;
+  std::int64_t expected_rows_ = 0;
+  std::span<const std::int32_t> segment_of_key_;
+  bool newest_ = false, sinks_ = false;
+  std::vector<std::vector<float>> sums_;  // of each layer [heads, 16, room]
+  // Of the layer at hand, all rows of the pass.
+  std::vector<float> entropy_, sink_weight_, top_weight_, segment_mass_, key_mass_;
+  std::vector<std::int32_t> top_key_;
+  StepSight sight_;
+};
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_GENERATION_STEP_OBSERVER_H_
