@@ -210,7 +210,7 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     read.segment_count = segments.count();
     require_memory(plan_generation(whole), memory_for(options_),
                    "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
-    return PromptedGeneration{prompt.text, std::move(tokens), std::move(segments),
+    return PromptedGeneration{prompt.text, std::move(tokens), std::move(segments), model_.tokenizer,
                               model::Generation(model_, std::move(read), whole)};
   });
 }
