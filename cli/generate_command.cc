@@ -4,9 +4,11 @@
 #include <map>
 #include <random>
 
+#include "cli/answer_table.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
+#include "cli/prompt_input.h"
 #include "cli/streams.h"
 #include "cli/view.h"
 #include "src/engine/generation_report.h"
@@ -65,6 +67,8 @@ model::GenerationOptions generation_options(const Options& options, Progress& pr
   if (options.json) {
     generation.watch = model::WatchOptions{.top = options.top.value_or(4), .key_mass = true};
     generation.log_probability = true;
+  } else if (options.segment_table) {
+    generation.watch = model::WatchOptions{.top = 0};
   }
   return generation;
 }
@@ -73,9 +77,12 @@ void require_json_options(const Options& options) {
   const auto refuse = [&](bool given, const char* what) {
     if (given && !options.json) throw UsageError(fmt::format("{} says what --json writes: add --json", what));
   };
-  refuse(options.layer.has_value(), "--layer");
-  refuse(options.head.has_value(), "--head");
+  refuse(options.layer.has_value() && !options.segment_table, "--layer");
+  refuse(options.head.has_value() && !options.segment_table, "--head");
   refuse(options.top.has_value(), "--top");
+  if (options.json && options.segment_table) {
+    throw UsageError("--json and --segments were both given: the last line of --json has what the table says");
+  }
   if (options.top.value_or(0) < 0 || options.top.value_or(0) > 64) {
     throw UsageError(fmt::format("--top is {}: it can be 0 to 64", *options.top));
   }
@@ -85,21 +92,26 @@ void require_json_options(const Options& options) {
 class Output {
  public:
   Output(const Options& options, const engine::PromptedGeneration& prompted)
-      : options_(options), prompted_(prompted), generation_(prompted.generation) {}
+      : options_(options),
+        prompted_(prompted),
+        generation_(prompted.generation),
+        answer_(prompted, {options.layer, options.head}) {}
 
   void begin(const engine::ModelFacts& model, const model::GenerationOptions& how) const {
     if (options_.json) write_output(engine::report_text(engine::generation_json(model, prompted_, how)));
   }
-  void token(const model::GeneratedToken& token) const {
+  void token(const model::GeneratedToken& token) {
+    answer_.add(token);
     if (!options_.json) return write(token.text);
     const auto position = std::ssize(generation_.prompt().ids) + std::ssize(generation_.tokens()) - 1;
     write_output(engine::report_text(engine::token_json(token, position, {options_.layer, options_.head})));
   }
   /// The text's end: what was held back, and a line's end on a terminal.
   void end(std::string_view how, const std::string& rest) const {
-    if (options_.json) return write_output(engine::report_text(engine::end_json(generation_, how)));
+    if (options_.json) return write_output(engine::report_text(engine::end_json(generation_, how, answer_.answer())));
     write(rest);
     if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
+    if (options_.segment_table) write_table();
   }
 
  private:
@@ -116,15 +128,27 @@ class Output {
     write_output(shown);
   }
 
+  // After the text where somebody reads it, beside it where a pipe takes it.
+  void write_table() const {
+    Painter painter(detect_terminal(terminal_ ? STDOUT_FILENO : STDERR_FILENO, options_.colour));
+    std::vector<std::string> names = prompted_.segments.names;
+    names.emplace_back(engine::kGeneratedName);
+    const engine::Answer answer = answer_.answer();
+    add_answer_table(painter, names, {&answer, 1}, options_);
+    if (terminal_) return write_output(painter.result());
+    std::fwrite(painter.result().data(), 1, painter.result().size(), stderr);
+  }
+
   const Options& options_;
   const engine::PromptedGeneration& prompted_;
   const model::Generation& generation_;
+  engine::AnswerRecord answer_;
   const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   const bool utf8_ = detect_terminal(STDOUT_FILENO, ColourChoice::never).utf8;
 };
 
 // All tokens, until the text ends or a signal comes.
-void stream(model::Generation& generation, const Output& output, PromptProgress& progress) {
+void stream(model::Generation& generation, Output& output, PromptProgress& progress) {
   try {
     generation.run([&](const model::GeneratedToken& token) {
       progress.end();
@@ -151,13 +175,13 @@ void run_generate(const Options& options) {
   require_json_options(options);
   PromptProgress progress;
   const model::GenerationOptions how = generation_options(options, progress);
-  const engine::Prompt prompt(read_text(options), options.special);
+  const PromptInput input = read_prompt(options);
   const engine::Session session = open_session(options);
   engine::require_maps(session.model(), {options.layer, options.head});
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
-  engine::PromptedGeneration prompted = session.generate(prompt, how);
+  engine::PromptedGeneration prompted = session.generate(prompt_of(input, options, session, /*answering=*/true), how);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
-  const Output output(options, prompted);
+  Output output(options, prompted);
   output.begin(session.model(), how);
   stream(prompted.generation, output, progress);
 }

@@ -58,6 +58,13 @@ struct Options {
   std::string key_type, value_type;     // of the cache, as -ctk spells them; empty = f32
   std::vector<std::string> stop_texts;  // a generation ends at these
 
+  std::string messages;               // a conversation, in this file; "-" = standard input
+  std::string chat_template;          // a name of the model's, or a file
+  std::string tools;                  // what a conversation's model may call, in this file
+  std::vector<std::string> segments;  // NAME=FILE: where its text stands in the prompt
+  bool markers = false;               // [[name]] and [[/name]] in the prompt mark segments
+  bool segment_table = false;         // say in the end where the answer looked
+
   bool json = false;
   std::string output;
   std::string html;               // write the page as one file here

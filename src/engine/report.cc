@@ -26,7 +26,7 @@ std::string_view slice(const Look& look, std::size_t begin, std::size_t end) {
 
 ReportJson tokens_json(const Look& look) {
   ReportJson json = ReportJson::array();
-  const std::vector<std::int32_t> segments = segments_of(look.tokens(), look.model().config.causal);
+  const std::vector<std::int32_t>& segments = look.segments().of_token;
   for (const LookToken& token : look.tokens()) {
     json.push_back({{"id", token.id},
                     {"piece", token.piece},
@@ -64,12 +64,6 @@ ReportJson dropped_json(const Look& look) {
   return json;
 }
 
-ReportJson segments_json() {
-  ReportJson json = ReportJson::array();
-  for (std::int32_t segment = 0; segment < kSegments; ++segment) json.push_back(segment_name(segment));
-  return json;
-}
-
 ReportJson identity_json(const MapId& id) {
   return {{"kind", kind_name(id.kind)}, {"layer", id.layer}, {"head", id.head}, {"name", map_name(id)}};
 }
@@ -91,9 +85,10 @@ ReportJson summary_json(const MapSummary& summary, ReportNumbers& number) {
 ReportJson row_json(const Look& look, const MapObservations& map, bool special, ReportNumbers& number) {
   ReportJson json = ReportJson::object();
   make_room(json, std::size(kRowFields) + 2);
-  for (const auto& [name, values, width] : kRowFields) {
-    if ((map.*values).empty()) continue;
-    json[std::string(name)] = width == 1 ? number.list(map.*values) : number.rows(map.*values, width);
+  for (const RowField& field : kRowFields) {
+    const std::span<const float> values = map.*field.values;
+    if (values.empty()) continue;
+    json[std::string(field.name)] = field.width == 1 ? number.list(values) : number.rows(values, field.width_in(map));
   }
   ReportJson keys = ReportJson::array(), weights = ReportJson::array();
   for (std::int64_t i = 0; i < map.rows; ++i) {
@@ -197,6 +192,20 @@ ReportJson explanation_json(const Explanation& row, std::size_t key_limit, Repor
   return json;
 }
 
+ReportJson answers_json(const Look& look, const ShownMaps& maps, ReportJson& notes) {
+  ReportJson json = ReportJson::array();
+  for (const Answer& answer : answers_of(look, maps)) {
+    ReportNumbers number;
+    json.push_back({{"name", answer.name},
+                    {"token_begin", answer.whole.token_begin},
+                    {"token_end", answer.whole.token_end},
+                    {"segment_mass", number.list(as_floats(answer.whole.segment_mass))},
+                    {"sentences", sentences_json(answer, number)}});
+    number.note("answer " + answer.name, notes);
+  }
+  return json;
+}
+
 }  // namespace
 
 ReportJson model_json(const ModelFacts& model) {
@@ -232,6 +241,7 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
                         bool lists) {
   ReportJson notes = ReportJson::array(), maps = ReportJson::array(), rows = ReportJson::array();
   for (const MapId& id : report_maps(look, options)) maps.push_back(map_json(look, id, options, lists, notes));
+  ReportJson answers = answers_json(look, options.answer_maps, notes);
   if (options.grid && !writes_grid(look, options)) {
     notes.push_back(fmt::format("{}: the grid is left out, it would have more than {} weights: choose rows and keys",
                                 map_name(*options.grid), kMaxGridWeights));
@@ -247,12 +257,13 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
                        {"tokens", options.axes ? tokens_json(look) : ReportJson::array()},
                        {"words", options.axes ? words_json(look) : ReportJson::array()},
                        {"dropped", options.axes ? dropped_json(look) : ReportJson::array()},
-                       {"segments", segments_json()},
+                       {"segments", look.segments().names},
                        {"offsets", kOffsets},
                        {"top", look.top()},
                        {"special_in_top", options.special},
                        {"sharpest", identity_json(look.sharpest())}};
-  make_room(report, 2);
+  make_room(report, 3);
+  report["answers"] = std::move(answers);
   report["maps"] = std::move(maps);
   report["explanations"] = std::move(rows);
   return report;

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "src/engine/answer.h"
 #include "src/engine/report.h"
+#include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
 
@@ -14,7 +16,9 @@ namespace sightline::engine {
 struct RowField {
   std::string_view name;
   std::span<const float> MapObservations::*values;
-  std::int64_t width;
+  std::int64_t width;  // 0: a number a segment
+
+  std::int64_t width_in(const MapObservations& map) const { return width > 0 ? width : map.segments; }
 };
 inline constexpr RowField kRowFields[] = {
     {"max", &MapObservations::row_max, 1},
@@ -26,7 +30,7 @@ inline constexpr RowField kRowFields[] = {
     {"distance", &MapObservations::distance, 1},
     {"sink_weight", &MapObservations::sink_weight, 1},
     {"offset_mass", &MapObservations::offset_mass, std::size(kOffsets)},
-    {"segment_mass", &MapObservations::segment_mass, kSegments},
+    {"segment_mass", &MapObservations::segment_mass, 0},
 };
 
 /// The keys with the largest weights of one row, at most Look::top(), without special ones if they are set aside.
@@ -48,6 +52,10 @@ bool writes_grid(const Look& look, const ReportOptions& options);
 
 /// The maps that `options` asks for. Throws BadArgument for an unknown one, the grid's included.
 std::vector<MapId> report_maps(const Look& look, const ReportOptions& options);
+
+/// What was summed up over rows, as fp32 that a report writes.
+std::vector<float> as_floats(std::span<const double> values);
+ReportJson sentences_json(const Answer& answer, ReportNumbers& number);
 
 /// What a map's scores went through, and which keys its rows see.
 ReportJson score_json(const ScoreRule& rule);
