@@ -34,7 +34,8 @@ Outcome generate(Arguments arguments, const std::string& input = "") {
   return run_program(start);
 }
 
-// The same model with room for a text that takes far longer than a test waits.
+// The same model with room for a text that takes far longer than a test waits, and without an end token, which random
+// weights give anywhere.
 class LongDecoder {
  public:
   LongDecoder() {
@@ -43,6 +44,10 @@ class LongDecoder {
     config["max_position_embeddings"] = 1'000'000;
     std::filesystem::permissions(path() + "/config.json", std::filesystem::perms::owner_all);
     std::ofstream(path() + "/config.json") << config;
+    std::string tokenizer = testing::file_content(path() + "/tokenizer.json");
+    tokenizer.replace(tokenizer.find("<|end|>"), 7, "<|mid|>");
+    std::filesystem::permissions(path() + "/tokenizer.json", std::filesystem::perms::owner_all);
+    std::ofstream(path() + "/tokenizer.json") << tokenizer;
   }
   std::string path() const { return folder_.path("model"); }
 

@@ -6,7 +6,8 @@
 //     watch MODEL "The capital of France is"
 //
 // MODEL is a directory in Hugging Face's layout or a GGUF file of a decoder. The text is read in one call, observed as
-// it goes; then eight tokens follow, each in a call that reads the keys and values of those before it from a cache.
+// it goes; then up to eight tokens follow, each in a call that reads the keys and values of those before it from a
+// cache.
 #include <sightline/error.h>
 #include <sightline/model.h>
 
@@ -60,7 +61,8 @@ class LastToken : public sightline::model::AttentionObserver {
 };
 
 int watch(const char* path, const char* text) {
-  const auto [transformer, tokenizer] = sightline::model::open(path);
+  const auto model = sightline::model::open(path);
+  const auto& [transformer, tokenizer, end_tokens] = model;
   std::vector<std::int32_t> ids;
   std::vector<std::string> pieces;
   for (const auto& token : tokenizer.encode(text).tokens) {
@@ -80,6 +82,7 @@ int watch(const char* path, const char* text) {
     const auto result = transformer.forward({&sequence, 1}, options);
     const auto best = std::max_element(result.logits.begin(), result.logits.end());
     next = {static_cast<std::int32_t>(best - result.logits.begin())};
+    if (std::binary_search(end_tokens.begin(), end_tokens.end(), next[0])) break;
     answer.push_back(next[0]);
     options.observer = nullptr;  // the text was watched; its answer is not
   }

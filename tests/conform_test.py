@@ -18,7 +18,7 @@ GRID = os.path.join(DATA, "conformance", "attention", "grid")
 # Cases of features that are not built yet or that other tests run, and blocks that are refused by name; every other case
 # is run.
 SKIPPED_CASES = """
-R9-06 R9-10 R10-01 R10-02 R10-03 R10-05 R10-08
+R10-01 R10-02 R10-03 R10-05 R10-08
 """.split()
 REASON = r"not supported yet|tested by "
 REFUSED_BLOCKS = "IQ2_XXS IQ2_XS IQ3_XXS IQ1_S IQ3_S IQ2_S IQ1_M TQ1_0 TQ2_0 NVFP4".split()

@@ -84,9 +84,24 @@ class Package(unittest.TestCase):
         lines = self.must(folder / "watch", DECODER, "the animal was").splitlines()
         self.assertRegex(lines[0], r"^layer  1: .* nats\)$")
         self.assertTrue(lines[-1].startswith("the animal was"), lines)
-        code, output = run(folder / "watch", self.top, "x")
-        self.assertEqual(code, 1)
-        self.assertIn("config.json", output)
+        self.check_generate(folder / "generate")
+        for arguments in [("watch", self.top, "x"), ("generate", self.top, "x", "y")]:
+            code, output = run(folder / arguments[0], *arguments[1:])
+            self.assertEqual(code, 1)
+            self.assertIn("config.json", output)
+
+    def check_generate(self, program):
+        """A line a token whose masses add up to 1 (no token begins the text), then the text, which the callback ended."""
+        *lines, last = self.must(program, DECODER, "the cat sat", "was it tired?").splitlines()
+        self.assertEqual(len(lines), 40, lines)
+        texts = []
+        for line in lines:
+            masses = re.match(r"system ([0-9.]+)  question ([0-9.]+)  answer ([0-9.]+)  most: (\S+) *", line)
+            self.assertAlmostEqual(sum(map(float, masses.groups()[:3])), 1, delta=0.021, msg=line)
+            texts.append(line[masses.end():])
+        self.assertEqual(float(re.search(r"answer ([0-9.]+)", lines[0])[1]), 0)
+        self.assertTrue(last.endswith(" (cancelled)"), last)
+        self.assertTrue(last.startswith("".join(texts).strip()), last)
 
     def test_examples_with_cmake(self):
         build = self.top / "with-cmake"

@@ -14,14 +14,16 @@
 
 namespace sightline::model {
 
-/// How the next token is taken from logits, in the order of llama.cpp's samplers: repeat penalty, top-k, top-p, min-p,
-/// temperature, draw. Its filters are on by default (40, 0.95, 0.05); here each is off until it is asked for.
+/// How the next token is taken from logits, in the order of llama.cpp's samplers: repeat penalty (Keskar et al. 2019),
+/// top-k (Fan et al. 2018), top-p (Holtzman et al. 2020), min-p (Nguyen et al. 2024), temperature, draw. Its filters
+/// are on by default (40, 0.95, 0.05); here each is off until it is asked for. The same seed gives the same tokens
+/// everywhere.
 struct SamplingOptions {
-  double temperature = 0;         // 0: the likeliest token, of equals the lowest id
+  double temperature = 0;         // logits are divided by it; 0: the likeliest token, of equals the lowest id
   std::int64_t top_k = 0;         // the k likeliest; 0: all
-  double top_p = 1;               // the likeliest that together have p of the probability of those left; 1: all
-  double min_p = 0;               // those with at least so much of the likeliest token's probability; 0: all
-  double repeat_penalty = 1;      // logits of tokens seen lately: above 0 divided by it, else multiplied
+  double top_p = 1;               // the likeliest that together have p of the probability of those left, (0, 1]; 1: all
+  double min_p = 0;               // those with at least so much of the likeliest token's probability, [0, 1]; 0: all
+  double repeat_penalty = 1;      // above 0; logits of tokens seen lately: above 0 divided by it, else multiplied
   std::int64_t repeat_last = 64;  // how many tokens "lately" is; -1: all of them, 0: none
   std::uint64_t seed = 0;
 };
@@ -29,7 +31,8 @@ struct SamplingOptions {
 /// What is observed of every step of a generation.
 struct WatchOptions {
   int top = 4;            // keys a map, 1..64; 0: none
-  bool key_mass = false;  // what each key received so far; takes 64 bytes for each head and token of the context
+  bool key_mass = false;  // what each key received so far, by which H2O (Zhang et al. 2023) keeps keys; takes 64 bytes
+                          // for each head and token of the context
 };
 
 /// What one row of every map looked at: the row of the token at `row`, which the next token was taken from. Arrays are
@@ -39,18 +42,19 @@ struct StepSight {
   std::int64_t keys = 0;  // row + 1
   int layers = 0, heads = 0, top = 0;
   std::int32_t segments = 0;
-  std::vector<float> entropy;         // [layers, heads] nats
-  std::vector<float> sink_weight;     // [layers, heads]; empty where the model has no sinks
+  std::vector<float> entropy;         // [layers, heads] -sum w ln w over the keys, in nats: 0 to ln(keys)
+  std::vector<float> sink_weight;     // [layers, heads] of a learned sink (gpt-oss), which is no key; empty without one
   std::vector<std::int32_t> top_key;  // [layers, heads, top] positions, largest weight first; -1: none
   std::vector<float> top_weight;      // [layers, heads, top]
-  std::vector<float> segment_mass;    // [layers, heads, segments] weight on each segment
+  std::vector<float>
+      segment_mass;             // [layers, heads, segments] sum of the weights on each; the last is what is generated
   std::vector<float> key_mass;  // [layers, heads, keys] sum over all rows so far, the prompt's too; empty unless asked
 };
 
 /// What a text goes on from. Segments are parts of it (a system prompt, a document, a question) whose weight is summed
 /// in every row; what is generated is a segment of its own, numbered after those of the prompt.
 struct PromptTokens {
-  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> ids;            // with those that begin a text (Tokenizer::encode gives them)
   std::vector<std::int32_t> segments = {};  // of each token, below segment_count, -1 = none; empty: none are observed
   std::int32_t segment_count = 0;
 
@@ -66,12 +70,12 @@ struct GenerationOptions {
   std::int64_t context = 0;      // tokens, the prompt's and new ones; 0: kDefaultContext, or the model's limit below it
   ContextOptions cache = {};
   SamplingOptions sampling = {};
-  std::vector<std::string> stop_texts = {};
+  std::vector<std::string> stop_texts = {};    // UTF-8, none empty; what stops a text is not given
   std::vector<std::int32_t> stop_tokens = {};  // beside Model::end_tokens
   std::optional<WatchOptions> watch = {};
   bool log_probability = false;
-  int threads = 0;
-  std::int64_t piece = 512;      // tokens of the prompt in a pass; no result depends on it
+  int threads = 0;               // as ForwardOptions::threads; no result depends on it
+  std::int64_t piece = 512;      // tokens of the prompt in a pass, at least 1; no result depends on it
   Progress* progress = nullptr;  // told of the prompt's tokens as they go through; false ends a pass with Cancelled
 };
 
@@ -79,7 +83,7 @@ struct GenerationOptions {
 struct GeneratedToken {
   std::int32_t id = 0;
   std::string text;  // UTF-8 that it completes, whole characters alone; with the last token also what was held back
-  std::optional<double> log_probability;  // under the model's own distribution, before any sampling option
+  std::optional<double> log_probability;  // natural, under the model's own distribution, before any sampling option
   const StepSight* sight = nullptr;       // until the next token; null unless GenerationOptions::watch
 };
 
@@ -96,26 +100,34 @@ std::string end_name(const GenerationEnd& end);
 
 /// A text that a model writes on, token by token. Tokens, and what is observed, have the bits of passes over the whole
 /// text without a cache, whatever the pieces of the prompt and the threads (where the cache keeps fp32). Each has a
-/// context of its own; many may run at once on one model, each in one thread at a time.
+/// context of its own; many may run at once on one model, each in one thread at a time. The model and the options need
+/// not outlive the constructor, but for `progress`. One that was moved from takes another, or goes away.
+///
+///     const auto model = sightline::model::open("model.gguf");
+///     sightline::model::Generation generation(model, "The capital of France is", {.max_tokens = 20});
+///     generation.run([](const auto& token) { return std::fputs(token.text.c_str(), stdout) >= 0; });
 class Generation {
  public:
   using OnToken = std::function<bool(const GeneratedToken&)>;
 
   /// The prompt goes through with the first next(). Throws BadArgument for options out of range, a model that writes no
-  /// text (an encoder, or one without an output matrix), and a prompt without a token or longer than the context;
-  /// OutOfMemory.
+  /// text (an encoder, or one without an output matrix), a prompt without a token or longer than the context, and
+  /// segments that do not fit it; OutOfMemory.
   Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options = {});
-  /// The same from a text, as the tokenizer reads it: what spells a special token in it is text like any other.
+  /// The same from a text, as the tokenizer reads it: what spells a special token in it is text like any other. Throws
+  /// BadArgument also for one that is not UTF-8.
   Generation(const Model& model, std::string_view prompt, const GenerationOptions& options = {});
   Generation(Generation&&) noexcept;
   Generation& operator=(Generation&&) noexcept;
   ~Generation();
 
   /// The next token, or nothing once the text has ended. The token that ends it is given with the others, without a
-  /// text of its own; what begins a stop text is held back. Throws BadArgument where the context is full, Cancelled,
-  /// BadFile where no logit is a number; then text() and flush() still have what there is.
+  /// text of its own; what begins a stop text is held back. Throws BadArgument where the context is full (is_full()
+  /// says so before) or the prompt has an id that is not the model's, Cancelled, BadFile where no logit is a number,
+  /// OutOfMemory. Nothing follows an exception, but text(), tokens() and flush() have what there is.
   std::optional<GeneratedToken> next();
-  /// The same until the text ends, each token for `on_token`; false ends it as cancelled.
+  /// The same until the text ends, each token for `on_token`; false ends it as cancelled, which leaves what was held
+  /// back to flush(). What it throws comes through, and another run() goes on after that token.
   const GenerationEnd& run(const OnToken& on_token);
 
   /// Text that was held back, where the caller goes no further: of a character that was cut, U+FFFD.

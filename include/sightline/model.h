@@ -19,7 +19,9 @@ struct OpenOptions {
 struct Model {
   Transformer transformer;
   tokenizer::Tokenizer tokenizer;
-  std::vector<std::int32_t> end_tokens = {};  // those that end a text, as the files name them, ascending
+  /// Ids that end a text or a turn, ascending: those that the files name, and special tokens with a spelling that is
+  /// known for it ("<|im_end|>"); docs/generate.md has the list. Empty for models without an output matrix.
+  std::vector<std::int32_t> end_tokens = {};
 };
 
 /// Opens a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer.json) or a GGUF file.

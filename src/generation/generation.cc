@@ -8,6 +8,7 @@
 #include "sightline/error.h"
 #include "src/generation/decoding.h"
 #include "src/generation/stop_text.h"
+#include "src/observe/top_capacity.h"
 #include "src/tokenizer/text_stream.h"
 
 namespace sightline::model {
@@ -24,14 +25,25 @@ std::int64_t context_of(const TransformerConfig& config, const GenerationOptions
   return options.context;
 }
 
-DecodingOptions decoding_options(const TransformerConfig& config, const GenerationOptions& options) {
+void require_range(const TransformerConfig& config, const GenerationOptions& options) {
   if (options.max_tokens < -1) {
     throw BadArgument(fmt::format("n is {}: it can be -1 (until the text ends), 0 or more", options.max_tokens));
   }
+  for (const std::int32_t token : options.stop_tokens) {
+    if (token >= 0 && token < config.vocabulary) continue;
+    throw BadArgument(fmt::format("{} is no token to stop at: the model's are 0 to {}", token, config.vocabulary - 1));
+  }
+  if (options.watch && (options.watch->top < 0 || options.watch->top > kMaxTopKeys)) {
+    throw BadArgument(fmt::format("top is {}: it can be 0 (no keys) to {}", options.watch->top, kMaxTopKeys));
+  }
+}
+
+DecodingOptions decoding_options(const TransformerConfig& config, const GenerationOptions& options) {
   if (!config.causal || config.language_head == LanguageHead::none) {
     throw BadArgument(fmt::format("the model writes no text: it {}; take a decoder",
                                   config.causal ? "has no output matrix" : "is an encoder"));
   }
+  require_range(config, options);
   DecodingOptions decoding;
   decoding.room = context_of(config, options);
   decoding.cache = options.cache;
@@ -138,6 +150,7 @@ Generation::~Generation() = default;
 std::optional<GeneratedToken> Generation::next() { return impl_->next(); }
 
 const GenerationEnd& Generation::run(const OnToken& on_token) {
+  if (!on_token) throw BadArgument("run() was given no function to call");
   while (const std::optional<GeneratedToken> token = next()) {
     if (!on_token(*token) && !impl_->end) impl_->end = GenerationEnd{EndKind::cancelled, -1, {}};
   }

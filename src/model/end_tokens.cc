@@ -6,7 +6,8 @@
 #include "sightline/error.h"
 #include "src/format/file.h"
 #include "src/format/gguf.h"
-#include "src/format/json.h"
+#include "src/tokenizer/end_pieces.h"
+#include "src/tokenizer/tokenizer_config.h"
 
 namespace sightline::model {
 namespace {
@@ -15,24 +16,12 @@ using Ids = std::vector<std::int32_t>;
 
 constexpr char kKey[] = "eos_token_id";
 
-Ids ids_in(const std::filesystem::path& file) {
-  const nlohmann::json json = format::read_json(file);
-  const format::JsonObject object(json, file.string());
-  if (!object.has(kKey)) return {};
-  const nlohmann::json& value = json.at(kKey);
-  Ids ids;
-  for (const nlohmann::json& item : value.is_array() ? value : nlohmann::json::array({value})) {
-    const bool whole = item.is_number_integer() && item >= -1 && item <= INT32_MAX;
-    if (!whole) throw BadFile(object.where(kKey) + " must be a token's id, or a list of such");
-    if (item >= 0) ids.push_back(item.get<std::int32_t>());  // -1 is written for none
-  }
-  return ids;
-}
-
 Ids ids_of_directory(const std::filesystem::path& directory) {
   for (const char* name : {"generation_config.json", "config.json"}) {
-    if (!format::is_present(directory / name)) continue;
-    if (Ids ids = ids_in(directory / name); !ids.empty()) return ids;
+    const std::filesystem::path file = directory / name;
+    if (!format::is_present(file)) continue;
+    const nlohmann::json json = format::read_json(file);
+    if (Ids ids = named_end_tokens(format::JsonObject(json, file.string())); !ids.empty()) return ids;
   }
   return {};
 }
@@ -48,10 +37,53 @@ Ids ids_of_gguf(const std::filesystem::path& path) {
   return ids;
 }
 
+Ids ids_of_spelling(const tokenizer::Tokenizer& tokenizer) {
+  const auto special = [&](std::string_view piece) {
+    const std::optional<std::int32_t> id = tokenizer.id_of(piece);
+    return id && tokenizer.is_special(*id) ? id : std::nullopt;
+  };
+  const bool messages_end_within = special(tokenizer::kHarmonyReturn) && special(tokenizer::kHarmonyCall);
+  Ids ids;
+  for (const std::string_view piece : tokenizer::end_pieces()) {
+    if (messages_end_within && piece == tokenizer::kMessageEnd) continue;
+    if (const auto id = special(piece)) ids.push_back(*id);
+  }
+  return ids;
+}
+
+// "eos_token" of tokenizer_config.json, which chat models set to the end of a turn.
+std::optional<std::int32_t> id_of_tokenizer(const std::filesystem::path& directory,
+                                            const tokenizer::Tokenizer& tokenizer) {
+  const std::filesystem::path file = directory / "tokenizer_config.json";
+  if (!format::is_present(file)) return std::nullopt;
+  const nlohmann::json json = format::read_json(file);
+  const auto piece = tokenizer::config_token(format::JsonObject(json, file.string()), "eos_token");
+  return piece ? tokenizer.id_of(*piece) : std::nullopt;
+}
+
+void append(Ids& ids, const Ids& more) { ids.insert(ids.end(), more.begin(), more.end()); }
+
 }  // namespace
 
-Ids end_tokens(const std::filesystem::path& model) {
-  Ids ids = format::is_gguf(model) ? ids_of_gguf(model) : ids_of_directory(model);
+Ids named_end_tokens(const format::JsonObject& config) {
+  if (!config.has(kKey)) return {};
+  const nlohmann::json& value = config.value().at(kKey);
+  Ids ids;
+  for (const nlohmann::json& item : value.is_array() ? value : nlohmann::json::array({value})) {
+    const bool whole = item.is_number_integer() && item >= -1 && item <= INT32_MAX;
+    if (!whole) throw BadFile(config.where(kKey) + " must be a token's id, or a list of such");
+    if (item >= 0) ids.push_back(item.get<std::int32_t>());  // -1 is written for none
+  }
+  return ids;
+}
+
+Ids end_tokens(const std::filesystem::path& model, const tokenizer::Tokenizer& tokenizer) {
+  const bool gguf = format::is_gguf(model);
+  Ids ids = gguf ? ids_of_gguf(model) : ids_of_directory(model);
+  append(ids, ids_of_spelling(tokenizer));
+  if (!gguf) {
+    if (const auto id = id_of_tokenizer(model, tokenizer)) ids.push_back(*id);
+  }
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;

@@ -32,9 +32,11 @@ void require_fit(const std::string& file, const tokenizer::TokenRange& range, co
 }  // namespace
 
 Model open(const std::filesystem::path& path, const OpenOptions& options) {
-  Model model{Transformer::load(path, {.strict = options.strict}), tokenizer::Tokenizer::open(path, options.gguf),
-              end_tokens(path)};
+  Model model{Transformer::load(path, {.strict = options.strict}), tokenizer::Tokenizer::open(path, options.gguf)};
   require_fit(tokenizer::tokenizer_file(path).string(), model.tokenizer.range(), model.transformer.config());
+  if (model.transformer.config().language_head != LanguageHead::none) {
+    model.end_tokens = end_tokens(path, model.tokenizer);
+  }
   return model;
 }
 

@@ -5,6 +5,7 @@
 #include "src/format/file.h"
 #include "src/format/gguf.h"
 #include "src/format/json.h"
+#include "src/tokenizer/tokenizer_config.h"
 
 namespace sightline::jinja {
 namespace {
@@ -19,14 +20,6 @@ struct Source {
   std::string text, where;
 };
 using Sources = std::map<std::string, Source>;  // by name
-
-// A token of tokenizer_config.json: its text, or an object with it.
-std::optional<std::string> token_of(const JsonObject& config, std::string_view key) {
-  if (!config.has(key)) return std::nullopt;
-  const auto& value = config.value().at(std::string(key));
-  if (value.is_object()) return config.require_object(key).require_string("content");
-  return config.require_string(key);
-}
 
 // `chat_template` of a JSON file: one text, or a list of {"name", "template"}.
 void add_from_json(const JsonObject& config, Sources& sources) {
@@ -136,8 +129,8 @@ Found find_in_directory(const fs::path& directory) {
   if (format::is_present(config_path)) {
     const auto json = format::read_json(config_path);
     const JsonObject config(json, config_path.string());
-    found.bos_token = token_of(config, "bos_token");
-    found.eos_token = token_of(config, "eos_token");
+    found.bos_token = tokenizer::config_token(config, "bos_token");
+    found.eos_token = tokenizer::config_token(config, "eos_token");
     if (found.sources.empty()) add_from_json(config, found.sources);
   }
   const fs::path processor_path = directory / "chat_template.json";

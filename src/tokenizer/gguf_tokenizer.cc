@@ -1,7 +1,6 @@
 #include "src/tokenizer/gguf_tokenizer.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -10,6 +9,7 @@
 #include "sightline/error.h"
 #include "src/format/base64.h"
 #include "src/format/json.h"
+#include "src/tokenizer/end_pieces.h"
 #include "src/tokenizer/gguf_patterns.h"
 #include "src/tokenizer/unicode.h"
 
@@ -27,10 +27,10 @@ enum class TokenType : std::int64_t { normal = 1, unknown, control, user_defined
 
 std::string key_of(std::string_view name) { return std::string(kPrefix) + std::string(name); }
 
-// Tokens that end a turn or a text. Some files have them as user-defined ones, which text might then become.
-constexpr std::array<std::string_view, 9> kEndTokens = {"<|eot_id|>",    "<|im_end|>",    "<|end|>",
-                                                        "<end_of_turn>", "<|endoftext|>", "<|eom_id|>",
-                                                        "<EOT>",         "<|return|>",    "</s>"};
+// Tokens that end a turn or a text: some files have them as user-defined ones, which text might then become.
+bool ends_text(std::string_view piece) {
+  return piece == "</s>" || std::ranges::find(end_pieces(), piece) != end_pieces().end();
+}
 
 /// Pieces, their types and scores, which are as many (the file is checked), and which of them the file names.
 class GgufVocabulary {
@@ -72,7 +72,7 @@ class GgufVocabulary {
 
   bool is_special(std::size_t id) const {
     return type(id) == TokenType::control || type(id) == TokenType::unknown ||
-           (type(id) == TokenType::user_defined && std::ranges::find(kEndTokens, pieces_[id]) != kEndTokens.end());
+           (type(id) == TokenType::user_defined && ends_text(pieces_[id]));
   }
 
   /// "added_tokens" of a tokenizer.json. `found` is the model's vocabulary: where pieces are equal, the one it finds.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/generation/decoding.h"
 #include "tools/conform/forward.h"
 #include "tools/conform/recorder.h"
 
@@ -61,6 +62,27 @@ void expect_same_as_uncached(const model::Transformer& transformer, const Genera
   }
 }
 
+// One by one, as the library generates: the prompt token by token and at once, watched and not.
+void expect_same_as_decoding(const model::Transformer& transformer, const Generation& generation) {
+  for (std::size_t s = 0; s < generation.tokens.size(); ++s) {
+    const std::span<const std::int32_t> text = generation.whole_texts[s], tokens = generation.tokens[s];
+    const auto prompt = text.first(text.size() - tokens.size());
+    for (const std::int64_t piece : {1, 512}) {
+      model::DecodingOptions options;
+      options.room = static_cast<std::int64_t>(text.size());
+      options.piece = piece;
+      options.log_probability = true;
+      if (piece == 1) options.watch = model::WatchOptions{};
+      model::Decoding decoding(transformer, {{prompt.begin(), prompt.end()}}, options);
+      for (std::size_t n = 0; n < tokens.size(); ++n) {
+        expect(decoding.next() == tokens[n], fmt::format("text {}: token {} is another when it is alone", s, n));
+      }
+      expect(decoding.log_probability() == ops::log_probability(generation.logits[s].back(), tokens.back()),
+             fmt::format("text {}: the last token has another log-probability when it is alone", s));
+    }
+  }
+}
+
 void check_generation(const model::Transformer& transformer, const format::SafetensorsFile& file,
                       const std::string& name) {
   const Batch prompt(file.at(name + ".prompt"), nullptr, nullptr);
@@ -68,6 +90,7 @@ void check_generation(const model::Transformer& transformer, const format::Safet
   const Generation got = generate(transformer, prompt.sequences(), tokens.values.size());
   expect_close("tokens", {tokens.shape, {got.tokens[0].begin(), got.tokens[0].end()}}, tokens, {});
   expect_same_as_uncached(transformer, got);
+  expect_same_as_decoding(transformer, got);
 }
 
 }  // namespace sightline::conform

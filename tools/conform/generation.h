@@ -23,6 +23,10 @@ Generation generate(const model::Transformer& transformer, std::span<const model
 /// without a context.
 void expect_same_as_uncached(const model::Transformer& transformer, const Generation& generation);
 
+/// Throws Mismatch unless each text alone has these tokens too, as `generate` makes them, and its last log-probability
+/// the same bits.
+void expect_same_as_decoding(const model::Transformer& transformer, const Generation& generation);
+
 /// "gen0": NAME.prompt [1, tokens] and NAME.tokens [1, steps] of a reference file.
 void check_generation(const model::Transformer& transformer, const format::SafetensorsFile& file,
                       const std::string& name);

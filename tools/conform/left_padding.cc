@@ -46,6 +46,7 @@ class PaddedBatch {
     expect_close("tokens", of_batch, tokens, {});
     expect_close("step_logits", got_logits, logits, of_largest(logits, bounds_.at("values_rel")));
     expect_same_as_uncached(transformer_, got);
+    expect_same_as_decoding(transformer_, got);
   }
 
  private:

@@ -21,8 +21,6 @@ struct Elsewhere {
   const char* reason;
 };
 constexpr Elsewhere kElsewhere[] = {
-    {"eos", "text generation is not supported yet"},
-    {"stream_decode", "text generation is not supported yet"},
     {"stitch_steps", "decoders with cross-attention are not supported yet"},
     {"html_escape", "tested by tests/serve/cases_test.py"},
     {"viewer_tiles", "tested by tests/serve/cases_test.py"},
@@ -33,7 +31,7 @@ constexpr Elsewhere kElsewhere[] = {
 std::vector<ReportKind> ways_to_run(const std::string& name) {
   std::vector<ReportKind> ways;
   for (const auto kinds : {attention_kinds(), position_kinds(), backward_kinds(), cache_kinds(), state_kinds(),
-                           tokenizer_kinds(), format_kinds(), model_kinds(), tiny_model_kinds()}) {
+                           tokenizer_kinds(), format_kinds(), model_kinds(), tiny_model_kinds(), generation_kinds()}) {
     std::copy_if(kinds.begin(), kinds.end(), std::back_inserter(ways),
                  [&](const ReportKind& kind) { return kind.kind == name; });
   }

@@ -38,6 +38,7 @@ std::span<const ReportKind> tokenizer_kinds();
 std::span<const ReportKind> format_kinds();
 std::span<const ReportKind> model_kinds();
 std::span<const ReportKind> tiny_model_kinds();
+std::span<const ReportKind> generation_kinds();
 
 }  // namespace sightline::conform
 

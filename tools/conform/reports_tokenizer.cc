@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "src/tokenizer/text_stream.h"
 #include "tools/conform/encodings.h"
 #include "tools/conform/reports.h"
 
@@ -90,15 +91,21 @@ void run_single(Context& context, const Report& report) {
   }
 }
 
-// The 256 glyphs that stand for bytes, sorted by code point, as a vocabulary without merges. Bytes of printable Latin-1
-// stand for themselves, the others follow from U+0100 on (Radford et al. 2019).
-json byte_level_tokenizer(bool prefix_space) {
+// The glyphs that stand for the 256 bytes. Bytes of printable Latin-1 stand for themselves, the others follow from
+// U+0100 on (Radford et al. 2019).
+std::vector<char32_t> byte_glyphs() {
   std::vector<char32_t> glyphs;
   char32_t next = 0x100;
   for (char32_t byte = 0; byte < 256; ++byte) {
     const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
     glyphs.push_back(printable ? byte : next++);
   }
+  return glyphs;
+}
+
+// They, sorted by code point, as a vocabulary without merges.
+json byte_level_tokenizer(bool prefix_space) {
+  std::vector<char32_t> glyphs = byte_glyphs();
   std::ranges::sort(glyphs);
   json vocabulary = json::object();
   for (const char32_t glyph : glyphs) vocabulary[utf8(glyph)] = vocabulary.size();
@@ -224,10 +231,29 @@ void run_file_padding(const Report& report) {
          "the file's truncation is not reported");
 }
 
+// Tokens of a byte each, as they come.
+void run_stream(const Report& report) {
+  const Tokenizer tokenizer = parse(byte_level_tokenizer(false));
+  const std::vector<char32_t> glyphs = byte_glyphs();
+  json all = json::array(), rest = json::array();
+  for (const json& text : report.given.at("token_bytes_hex")) {
+    tokenizer::TextStream stream(tokenizer);
+    json& parts = all.emplace_back(json::array());
+    for (const std::string byte : text) {
+      const auto value = static_cast<std::size_t>(std::stoi(byte, nullptr, 16));
+      parts.push_back(stream.add(tokenizer.id_of(utf8(glyphs.at(value))).value()));
+    }
+    rest.push_back(stream.finish());
+  }
+  expect_equal("pieces", all, report.expected.at("pieces"));
+  expect_equal("flush", rest, report.expected.at("flush"));
+}
+
 constexpr ReportKind kKinds[] = {
     {"tokenize", nullptr, nullptr, run_tokenize},
     {"tokenize_matrix", nullptr, nullptr, run_prepend_schemes},
     {"tokenize_then_attend", nullptr, run_file_padding},
+    {"stream_decode", nullptr, run_stream},
 };
 
 }  // namespace
