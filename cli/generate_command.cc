@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <map>
 #include <random>
 
+#include "cli/cache_options.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
@@ -15,47 +15,17 @@
 namespace sightline::cli {
 namespace {
 
-// llama.cpp's names of types; of its blocks of 32 ours that keep as many bits: a scale for a row, not for 32 numbers.
-DType cache_type(const std::string& name, const char* option) {
-  static const std::map<std::string, DType> kTypes = {
-      {"", DType::f32},        {"f32", DType::f32},       {"f16", DType::f16},  {"bf16", DType::bf16},
-      {"q8_0", DType::i8_row}, {"i8_row", DType::i8_row}, {"q4_1", DType::q4_1}};
-  const auto found = kTypes.find(name);
-  if (found == kTypes.end()) {
-    throw UsageError(fmt::format("{} is {}: it can be f32, f16, bf16, q8_0 or q4_1", option, name));
-  }
-  return found->second;
-}
-
 std::uint64_t chosen_seed(const Options& options) {
   const std::int64_t seed = options.seed.value_or(-1);
   if (seed < -1) throw UsageError(fmt::format("--seed is {}: it can be -1, 0 or more", seed));
   return seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
 }
 
-// Says how far the prompt is, and ends a pass when a signal came.
-class PromptProgress : public Progress {
- public:
-  bool advance(std::int64_t done, std::int64_t total) override {
-    try {
-      if (line_) (*line_)(static_cast<double>(done) / static_cast<double>(total));
-    } catch (const Interrupted&) {  // threads of the kernel are no place for it
-    }
-    return interrupting_signal() == 0;
-  }
-  /// The first token is there: what follows is the text.
-  void end() { line_.reset(); }
-
- private:
-  std::optional<ProgressLine> line_{std::in_place, "reading the prompt:"};
-};
-
 model::GenerationOptions generation_options(const Options& options, Progress& progress) {
   model::GenerationOptions generation;
   generation.max_tokens = options.max_tokens.value_or(-1);
   generation.context = options.context;
-  generation.cache.keys = cache_type(options.key_type, "-ctk");
-  generation.cache.values = cache_type(options.value_type, "-ctv");
+  generation.cache = cache_options(options);
   generation.sampling = {
       options.temperature, options.top_k, options.top_p, options.min_p, options.repeat_penalty, options.repeat_last, 0};
   ops::require_sampling(generation.sampling);
@@ -124,7 +94,7 @@ class Output {
 };
 
 // All tokens, until the text ends or a signal comes.
-void stream(model::Generation& generation, const Output& output, PromptProgress& progress) {
+void stream(model::Generation& generation, const Output& output, PassLine& progress) {
   try {
     generation.run([&](const model::GeneratedToken& token) {
       progress.end();
@@ -149,7 +119,7 @@ void stream(model::Generation& generation, const Output& output, PromptProgress&
 
 void run_generate(const Options& options) {
   require_json_options(options);
-  PromptProgress progress;
+  PassLine progress("reading the prompt:");
   const model::GenerationOptions how = generation_options(options, progress);
   const engine::Prompt prompt(read_text(options), options.special);
   const engine::Session session = open_session(options);

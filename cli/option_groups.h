@@ -16,9 +16,13 @@ void add_threads_option(CLI::App& command, Options& options);
 void add_model_options(CLI::App& command, Options& options);
 void add_top_option(CLI::App& command, Options& options, const std::string& description);
 void add_colour_option(CLI::App& command, Options& options);
+void add_cache_options(CLI::App& command, Options& options);
+void add_decoder_option(CLI::App& command, Options& options);  // -m, without which nothing can be done
 
 // Commands whose options fill a file of their own.
 void add_generate(CLI::App& app, Options& options);
+void add_score(CLI::App& app, Options& options);
+void add_bench(CLI::App& app, Options& options);
 
 }  // namespace sightline::cli
 

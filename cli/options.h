@@ -17,6 +17,13 @@ class UsageError : public Error {
   using Error::Error;
 };
 
+/// What `bench` measures, as llama-bench's options have it.
+struct BenchSizes {
+  std::int64_t prompt = 512, generated = 128, depth = 0;  // tokens
+  int repetitions = 5;
+  bool watch = false;
+};
+
 /// What the command line asks for. A command reads the fields that it has options for.
 struct Options {
   std::optional<std::string> text;  // "-" = standard input
@@ -57,6 +64,11 @@ struct Options {
   std::int64_t top_k = 0, repeat_last = 64;
   std::string key_type, value_type;     // of the cache, as -ctk spells them; empty = f32
   std::vector<std::string> stop_texts;  // a generation ends at these
+
+  std::vector<std::string> targets;  // what may come after the text
+  std::int64_t stride = 0;           // tokens between the starts of windows; 0 = half the context
+  bool tokens = false;               // a line a token
+  BenchSizes bench;
 
   bool json = false;
   std::string output;

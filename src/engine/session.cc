@@ -10,8 +10,8 @@
 #include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
 #include "src/engine/pass_progress.h"
+#include "src/engine/token_label.h"
 #include "src/engine/words.h"
-#include "src/tokenizer/display.h"
 
 namespace sightline::engine {
 namespace {
@@ -28,15 +28,6 @@ std::vector<std::uint32_t> characters_before(std::string_view text) {
   return before;
 }
 
-std::string label_of(const tokenizer::Token& token, std::string_view text, const tokenizer::Spelling& spelling) {
-  if (token.special || !spelling.continuing.empty()) return token.piece;
-  const tokenizer::TokenText shown = tokenizer::text_of(token, text, spelling);
-  if (shown.whole) return shown.text;
-  std::string bytes;
-  for (const char byte : shown.text) bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-  return bytes;
-}
-
 std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encoding& encoding,
                                    const tokenizer::Spelling& spelling) {
   const std::vector<std::uint32_t> characters = characters_before(text);
@@ -44,7 +35,7 @@ std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encod
   tokens.reserve(encoding.tokens.size());
   for (const tokenizer::Token& token : encoding.tokens) {
     tokens.push_back({token.id, token.piece, token.begin, token.end, characters[token.begin], characters[token.end], 0,
-                      token.special, label_of(token, text, spelling)});
+                      token.special, token_label(token, text, spelling)});
   }
   return tokens;
 }
@@ -103,10 +94,6 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   data.summaries = capture.take_summaries();
 }
 
-std::optional<std::int64_t> memory_for(const SessionOptions& options) {
-  return options.memory ? options.memory : available_memory();
-}
-
 void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > facts.max_tokens) {
     throw BadArgument(fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name,
@@ -115,14 +102,14 @@ void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > 0) facts.max_tokens = max_tokens;
 }
 
+std::optional<std::int64_t> memory_of(const SessionOptions& options) {
+  return options.memory ? options.memory : available_memory();
+}
+
 // A generation's options with the context that the session's limit leaves.
 model::GenerationOptions with_context(const model::GenerationOptions& options, const ModelFacts& model) {
   model::GenerationOptions whole = options;
-  if (whole.context == 0) whole.context = std::min(model.max_tokens, model::kDefaultContext);
-  if (whole.context > model.max_tokens) {
-    throw BadArgument(fmt::format("a context of {} tokens was asked for, and {} takes at most {}", whole.context,
-                                  model.name, model.max_tokens));
-  }
+  whole.context = context_tokens(model, options.context);
   return whole;
 }
 
@@ -134,7 +121,7 @@ Session::Session(model::Model model, ModelFacts facts, SessionOptions options)
 Session Session::open(const std::filesystem::path& path, const SessionOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
     WeightFacts weights = inspect_weights(path);
-    require_memory({.weights = weights.bytes}, memory_for(options), "free some, or take a smaller model");
+    require_memory({.weights = weights.bytes}, memory_of(options), "free some, or take a smaller model");
     model::Model model = model::open(path, options.files);
     ModelFacts facts = describe(path, std::move(weights), model.transformer, &model.tokenizer);
     if (!options.name.empty()) facts.name = options.name;
@@ -142,6 +129,8 @@ Session Session::open(const std::filesystem::path& path, const SessionOptions& o
     return Session(std::move(model), std::move(facts), options);
   });
 }
+
+std::optional<std::int64_t> Session::memory() const { return memory_of(options_); }
 
 tokenizer::Encoding Session::encode(std::string_view text, const tokenizer::EncodeOptions& options) const {
   if (text.size() > kMaxTextBytes) {
@@ -206,9 +195,27 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     for (const LookToken& token : tokens) read.ids.push_back(token.id);
     read.segments = segments_of(tokens, facts_.config.causal);
     read.segment_count = kSegments;
-    require_memory(plan_generation(whole), memory_for(options_),
+    require_memory(plan_generation(whole), memory(),
                    "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
     return PromptedGeneration{prompt.text, std::move(tokens), model::Generation(model_, std::move(read), whole)};
+  });
+}
+
+MemoryPlan Session::plan_bench(const BenchOptions& options) const {
+  model::GenerationOptions generation{.context = bench_context(options), .cache = options.cache};
+  if (options.watch) generation.watch = model::WatchOptions{.key_mass = true};
+  MemoryPlan plan = plan_generation(generation);
+  plan.workspace = std::max(plan.workspace, kBandwidthBytes);
+  return plan;
+}
+
+Bench Session::bench(const BenchOptions& options) const {
+  return within_memory(kNoMemoryForBench, [&] {
+    BenchOptions whole = options;
+    whole.threads = options_.threads;
+    require_bench(model_.transformer, whole);
+    require_memory(plan_bench(whole), memory(), "measure fewer tokens (-p, -n, -d), or take a smaller model");
+    return measure(model_.transformer, whole);
   });
 }
 
@@ -220,7 +227,7 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   require_layers(facts_, options.keep_layers);
   const tokenizer::Encoding encoding = encode_for_look(text, options.truncate);
   const int top = kernel_top(options, special_count(encoding));
-  require_memory(plan_look(static_cast<std::int64_t>(encoding.tokens.size()), options), memory_for(options_),
+  require_memory(plan_look(static_cast<std::int64_t>(encoding.tokens.size()), options), memory(),
                  "give a shorter text, keep fewer layers, or take a smaller model");
 
   const auto data = std::make_shared<Look::Data>();

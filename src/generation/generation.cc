@@ -7,6 +7,7 @@
 
 #include "sightline/error.h"
 #include "src/generation/decoding.h"
+#include "src/generation/scoring.h"
 #include "src/generation/stop_text.h"
 #include "src/tokenizer/text_stream.h"
 
@@ -28,10 +29,7 @@ DecodingOptions decoding_options(const TransformerConfig& config, const Generati
   if (options.max_tokens < -1) {
     throw BadArgument(fmt::format("n is {}: it can be -1 (until the text ends), 0 or more", options.max_tokens));
   }
-  if (!config.causal || config.language_head == LanguageHead::none) {
-    throw BadArgument(fmt::format("the model writes no text: it {}; take a decoder",
-                                  config.causal ? "has no output matrix" : "is an encoder"));
-  }
+  require_decoder(config);
   DecodingOptions decoding;
   decoding.room = context_of(config, options);
   decoding.cache = options.cache;
