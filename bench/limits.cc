@@ -32,21 +32,6 @@ double fma_rounds(std::int64_t rounds, double* operations) {
   return hn::GetLane(sum);
 }
 
-// Integers, since bits of other types read as fp32 may be denormals, which are slow to add on some machines.
-std::uint32_t sum_words(const std::uint32_t* words, std::size_t count) {
-  constexpr std::size_t kSums = 8;
-  hn::Vec<DU> sums[kSums];
-  for (auto& sum : sums) sum = hn::Zero(kU32);
-  std::size_t i = 0;
-  for (; i + kSums * kLanes <= count; i += kSums * kLanes) {
-    for (std::size_t s = 0; s < kSums; ++s) sums[s] = hn::Add(sums[s], hn::LoadU(kU32, words + i + s * kLanes));
-  }
-  for (std::size_t s = 1; s < kSums; ++s) sums[0] = hn::Add(sums[0], sums[s]);
-  std::uint32_t total = hn::GetLane(hn::SumOfLanes(kU32, sums[0]));
-  for (; i < count; ++i) total += words[i];
-  return total;
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace sightline
 HWY_AFTER_NAMESPACE();
@@ -58,13 +43,13 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "src/cpu/dispatch.h"
+#include "src/cpu/plain_sum.h"
 #include "src/cpu/target.h"
 
 namespace sightline {
 namespace {
 
 HWY_EXPORT(fma_rounds);
-HWY_EXPORT(sum_words);
 
 // The operations of one slice.
 double slice(std::int64_t rounds) {
@@ -72,10 +57,6 @@ double slice(std::int64_t rounds) {
   volatile double kept = SIGHTLINE_DISPATCH(fma_rounds)(rounds, &operations);
   static_cast<void>(kept);
   return static_cast<double>(rounds) * operations;
-}
-
-std::uint32_t plain_sum(const void* data, std::size_t bytes) {
-  return SIGHTLINE_DISPATCH(sum_words)(static_cast<const std::uint32_t*>(data), bytes / 4);
 }
 
 double seconds_of(clockid_t clock) {
@@ -136,9 +117,6 @@ double sightline_fma_peak_of_threads(double seconds, int threads) {
   return best;
 }
 
-uint32_t sightline_plain_sum(const void* data, size_t bytes) {
-  sightline::cpu::ensure_target();
-  return sightline::plain_sum(data, bytes);
-}
+uint32_t sightline_plain_sum(const void* data, size_t bytes) { return sightline::cpu::plain_sum(data, bytes); }
 
 #endif  // HWY_ONCE

@@ -229,6 +229,8 @@ void dispatch(const CLI::App& app, const Options& options) {
   if (app.got_subcommand("map")) return run_map(options);
   if (app.got_subcommand("tokens")) return run_tokens(options);
   if (app.got_subcommand("generate")) return run_generate(options);
+  if (app.got_subcommand("score")) return run_score(options);
+  if (app.got_subcommand("bench")) return run_bench(options);
   if (app.got_subcommand("serve")) return run_serve(options);
   if (app.got_subcommand("models")) return run_models(options);
   if (app.got_subcommand("pull")) return run_pull(options);
@@ -323,6 +325,8 @@ int run(int argc, char** argv) {
   add_map(app, options);
   add_tokens(app, options);
   add_generate(app, options);
+  add_score(app, options);
+  add_bench(app, options);
   add_info(app, options);
   add_serve(app, options);
   add_models(app, options);

@@ -15,7 +15,9 @@ void run_models(const Options& options);
 void run_pull(const Options& options);      // these two become a program of tools/
 void run_import(const Options& options);    // and end as it ends
 void run_generate(const Options& options);  // this one writes as the text comes
-void run_serve(const Options& options);     // answers until a signal comes
+void run_score(const Options& options);
+void run_bench(const Options& options);
+void run_serve(const Options& options);  // answers until a signal comes
 
 }  // namespace sightline::cli
 

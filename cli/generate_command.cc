@@ -1,10 +1,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <map>
 #include <random>
 
 #include "cli/answer_table.h"
+#include "cli/cache_options.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
@@ -17,47 +17,17 @@
 namespace sightline::cli {
 namespace {
 
-// llama.cpp's names of types; of its blocks of 32 ours that keep as many bits: a scale for a row, not for 32 numbers.
-DType cache_type(const std::string& name, const char* option) {
-  static const std::map<std::string, DType> kTypes = {
-      {"", DType::f32},        {"f32", DType::f32},       {"f16", DType::f16},  {"bf16", DType::bf16},
-      {"q8_0", DType::i8_row}, {"i8_row", DType::i8_row}, {"q4_1", DType::q4_1}};
-  const auto found = kTypes.find(name);
-  if (found == kTypes.end()) {
-    throw UsageError(fmt::format("{} is {}: it can be f32, f16, bf16, q8_0 or q4_1", option, name));
-  }
-  return found->second;
-}
-
 std::uint64_t chosen_seed(const Options& options) {
   const std::int64_t seed = options.seed.value_or(-1);
   if (seed < -1) throw UsageError(fmt::format("--seed is {}: it can be -1, 0 or more", seed));
   return seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
 }
 
-// Says how far the prompt is, and ends a pass when a signal came.
-class PromptProgress : public Progress {
- public:
-  bool advance(std::int64_t done, std::int64_t total) override {
-    try {
-      if (line_) (*line_)(static_cast<double>(done) / static_cast<double>(total));
-    } catch (const Interrupted&) {  // threads of the kernel are no place for it
-    }
-    return interrupting_signal() == 0;
-  }
-  /// The first token is there: what follows is the text.
-  void end() { line_.reset(); }
-
- private:
-  std::optional<ProgressLine> line_{std::in_place, "reading the prompt:"};
-};
-
 model::GenerationOptions generation_options(const Options& options, Progress& progress) {
   model::GenerationOptions generation;
   generation.max_tokens = options.max_tokens.value_or(-1);
   generation.context = options.context;
-  generation.cache.keys = cache_type(options.key_type, "-ctk");
-  generation.cache.values = cache_type(options.value_type, "-ctv");
+  generation.cache = cache_options(options);
   generation.sampling = {
       options.temperature, options.top_k, options.top_p, options.min_p, options.repeat_penalty, options.repeat_last, 0};
   ops::require_sampling(generation.sampling);
@@ -148,7 +118,7 @@ class Output {
 };
 
 // All tokens, until the text ends or a signal comes.
-void stream(model::Generation& generation, Output& output, PromptProgress& progress) {
+void stream(model::Generation& generation, Output& output, PassLine& progress) {
   try {
     generation.run([&](const model::GeneratedToken& token) {
       progress.end();
@@ -173,7 +143,7 @@ void stream(model::Generation& generation, Output& output, PromptProgress& progr
 
 void run_generate(const Options& options) {
   require_json_options(options);
-  PromptProgress progress;
+  PassLine progress("reading the prompt:");
   const model::GenerationOptions how = generation_options(options, progress);
   const PromptInput input = read_prompt(options);
   const engine::Session session = open_session(options);

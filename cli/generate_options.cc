@@ -23,12 +23,7 @@ void add_generation_options(CLI::App& command, Options& options) {
       ->type_name("TEXT")
       ->allow_extra_args(false);
   command.add_flag("--special", options.special, "Take spellings of special tokens in the prompt\nfor those tokens");
-  command
-      .add_option("--cache-type-k", options.key_type,
-                  "Keys are kept as f32, f16, bf16, q8_0 or q4_1\n"
-                  "(-ctk; default: f32)")
-      ->type_name("TYPE");
-  command.add_option("--cache-type-v", options.value_type, "Values, likewise (-ctv)")->type_name("TYPE");
+  add_cache_options(command, options);
 }
 
 }  // namespace
@@ -46,9 +41,7 @@ void add_generate(CLI::App& app, Options& options) {
   command.add_option("--layer", options.layer, "Only this layer's maps in these lines, that table")->type_name("L");
   command.add_option("--head", options.head, "Only this head's")->type_name("H");
   add_top_option(command, options, "Keys a map in these lines (default: 4; 0 to 64)");
-  add_model_option(command, options);
-  CLI::Option* model = command.get_option("--model")->required();
-  model->description("Directory, .gguf file, or ORG/NAME in the\nHugging Face cache");
+  add_decoder_option(command, options);
   add_loading_options(command, options);
   command.add_option("-c,--ctx-size", options.context, "Tokens of prompt and text (default: 4096 at most)")
       ->type_name("N")

@@ -23,12 +23,12 @@ std::string numbered(std::size_t line, const std::string& report) {
   return fmt::format("{{\"line\":{},{}", line, std::string_view(report).substr(1));
 }
 
-std::string report_of(const engine::Session& session, const NumberedText& text, const Options& options) {
-  const engine::Look look = session.look(text.text, look_options(options, options.top));
+std::string report_of(const engine::Session& session, const std::string& text, const Options& options) {
+  const engine::Look look = session.look(text, look_options(options, options.top));
   engine::ReportOptions report;
   if (options.layer || options.head) report.maps = chosen_maps(look, options);
   report.special = !options.no_special;
-  return numbered(text.line, engine::report_text(engine::build_report(look, report)));
+  return engine::report_text(engine::build_report(look, report));
 }
 
 std::string error_of(std::size_t line, const Error& error) {
@@ -56,13 +56,19 @@ void require_lines_alone(const Options& options) {
 void report_lines(const Options& options) {
   require_lines_alone(options);
   if (!options.html.empty()) throw UsageError("--jsonl and --html were both given: leave one of them out");
+  print_lines(options, "looked at", [&](const engine::Session& session, const std::string& text) {
+    return report_of(session, text, options);
+  });
+}
+
+void print_lines(const Options& options, std::string_view done, const LineReport& report_of_text) {
   LineReader lines(options.lines);
   const engine::Session session = open_session(options);
   std::size_t texts = 0, failed = 0;
   for (NumberedText text; lines.next(text); ++texts) {
     std::string report;
     try {
-      report = report_of(session, text, options);
+      report = numbered(text.line, report_of_text(session, text.text));
     } catch (const Error& error) {
       ++failed;
       write_line(error_of(text.line, error));
@@ -75,7 +81,7 @@ void report_lines(const Options& options) {
   if (texts == 0) throw BadArgument(fmt::format("{}: has no text: write one a line", options.lines));
   if (failed > 0) {
     throw BadArgument(
-        fmt::format("{} of {} texts could not be looked at: what is printed for their lines says why", failed, texts));
+        fmt::format("{} of {} texts could not be {}: what is printed for their lines says why", failed, texts, done));
   }
 }
 

@@ -22,6 +22,21 @@ void add_model_option(CLI::App& command, Options& options) {
       ->type_name("MODEL");
 }
 
+void add_decoder_option(CLI::App& command, Options& options) {
+  add_model_option(command, options);
+  CLI::Option* model = command.get_option("--model")->required();
+  model->description("Directory, .gguf file, or ORG/NAME in the\nHugging Face cache");
+}
+
+void add_cache_options(CLI::App& command, Options& options) {
+  command
+      .add_option("--cache-type-k", options.key_type,
+                  "Keys are kept as f32, f16, bf16, q8_0 or q4_1\n"
+                  "(-ctk; default: f32)")
+      ->type_name("TYPE");
+  command.add_option("--cache-type-v", options.value_type, "Values, likewise (-ctv)")->type_name("TYPE");
+}
+
 void add_threads_option(CLI::App& command, Options& options) {
   command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
       ->type_name("N")

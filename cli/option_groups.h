@@ -18,9 +18,13 @@ void add_top_option(CLI::App& command, Options& options, const std::string& desc
 void add_colour_option(CLI::App& command, Options& options);
 /// Messages in place of a text, and names for parts of what is read.
 void add_prompt_options(CLI::App& command, Options& options);
+void add_cache_options(CLI::App& command, Options& options);
+void add_decoder_option(CLI::App& command, Options& options);  // -m, without which nothing can be done
 
 // Commands whose options fill a file of their own.
 void add_generate(CLI::App& app, Options& options);
+void add_score(CLI::App& app, Options& options);
+void add_bench(CLI::App& app, Options& options);
 
 }  // namespace sightline::cli
 

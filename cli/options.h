@@ -17,6 +17,13 @@ class UsageError : public Error {
   using Error::Error;
 };
 
+/// What `bench` measures, as llama-bench's options have it.
+struct BenchSizes {
+  std::int64_t prompt = 512, generated = 128, depth = 0;  // tokens
+  int repetitions = 5;
+  bool watch = false;
+};
+
 /// What the command line asks for. A command reads the fields that it has options for.
 struct Options {
   std::optional<std::string> text;  // "-" = standard input
@@ -64,6 +71,10 @@ struct Options {
   std::vector<std::string> segments;  // NAME=FILE: where its text stands in the prompt
   bool markers = false;               // [[name]] and [[/name]] in the prompt mark segments
   bool segment_table = false;         // say in the end where the answer looked
+  std::vector<std::string> targets;   // what may come after the text
+  std::int64_t stride = 0;            // tokens between the starts of windows; 0 = half the context
+  bool tokens = false;                // a line a token
+  BenchSizes bench;
 
   bool json = false;
   std::string output;

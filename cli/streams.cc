@@ -84,4 +84,12 @@ void ProgressLine::operator()(double share) {
   std::fflush(stderr);
 }
 
+bool PassLine::advance(std::int64_t done, std::int64_t total) {
+  try {
+    if (line_) (*line_)(static_cast<double>(done) / static_cast<double>(total));
+  } catch (const Interrupted&) {  // threads of the kernel are no place for it
+  }
+  return interrupting_signal() == 0;
+}
+
 }  // namespace sightline::cli

@@ -1,10 +1,14 @@
 #ifndef SIGHTLINE_CLI_STREAMS_H_
 #define SIGHTLINE_CLI_STREAMS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cli/options.h"
+#include "sightline/execution.h"
 
 namespace sightline::cli {
 
@@ -37,6 +41,18 @@ class ProgressLine {
   bool terminal_ = false;
   long started_ms_ = 0;
   int shown_ = -1;  // per cent
+};
+
+/// The same for what a model's passes report. A signal ends the pass; what asked for it says so.
+class PassLine : public Progress {
+ public:
+  explicit PassLine(std::string what) : line_(std::in_place, std::move(what)) {}
+
+  bool advance(std::int64_t done, std::int64_t total) override;
+  void end() { line_.reset(); }  // what follows needs no line
+
+ private:
+  std::optional<ProgressLine> line_;
 };
 
 }  // namespace sightline::cli

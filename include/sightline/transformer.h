@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,12 +48,17 @@ struct TokenSequence {
 /// Which rows get logits.
 enum class LogitRows : std::uint8_t { none, last, all };  // last: of every sequence
 
+/// Takes the logits of some rows, [rows, vocabulary]; `row`: the first of them, as ForwardResult counts rows.
+using LogitReader = std::function<void(std::int64_t row, std::span<const float> logits)>;
+
 struct ForwardOptions {
   int threads = 0;
   AttentionObserver* observer = nullptr;
   Progress* progress = nullptr;        // told of the pieces of each attention call; false ends the pass with Cancelled
   bool keep_hidden_states = false;     // embedding output and every layer's output
   LogitRows logits = LogitRows::none;  // run the language-model head (BadArgument where the file has none)
+  LogitReader read_logits = {};        // is given them a few rows at a time, ascending, in place of the result: those
+                                       // of every row of a long text are more than most memories hold
   Precision precision = Precision::exact;  // fast: attention and linear layers on bf16, see docs/fast.md
 };
 
@@ -62,7 +68,7 @@ struct ForwardResult {
   std::vector<std::int64_t> row_begin;
   std::vector<float> last_hidden_state;           // [rows, width], after the final norm if the model has one
   std::vector<float> pooled;                      // [sequences, width]; empty without a pooler
-  std::vector<float> logits;                      // [rows or sequences, vocabulary]; empty unless wanted
+  std::vector<float> logits;                      // [rows or sequences, vocabulary]; empty unless wanted here
   std::vector<std::vector<float>> hidden_states;  // layers + 1 of [rows, width], if kept; the last one is after the
                                                   // final norm if the model has one
 };
@@ -81,6 +87,9 @@ class Transformer {
 
   const TransformerConfig& config() const;
   std::int64_t parameter_count() const;
+  /// Bytes of the weight matrices that a pass over one token reads: of an embedding that gives no logits one row alone,
+  /// which is not counted, of experts as many as a token goes through.
+  std::int64_t token_weight_bytes() const;
   std::vector<std::string> warnings() const;  // left-over tensors and the like, one line each
 
   /// A text of no tokens yet, with room for `tokens` of them (at most config().max_positions) in every layer. `keys`,

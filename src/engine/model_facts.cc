@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "sightline/generation.h"
 #include "src/engine/memory.h"
 #include "src/engine/model_location.h"
 #include "src/format/checkpoint.h"
@@ -55,6 +56,15 @@ ModelFacts inspect_model(const std::filesystem::path& path, const model::OpenOpt
     const model::Model model = model::open(path, options);
     return describe(path, inspect_weights(path), model.transformer, &model.tokenizer);
   });
+}
+
+std::int64_t context_tokens(const ModelFacts& model, std::int64_t asked) {
+  if (asked == 0) return std::min(model.max_tokens, model::kDefaultContext);
+  if (asked < 1 || asked > model.max_tokens) {
+    throw BadArgument(fmt::format("a context of {} tokens was asked for, and {} takes at most {}", asked, model.name,
+                                  model.max_tokens));
+  }
+  return asked;
 }
 
 WeightFacts inspect_weights(const std::filesystem::path& path) {

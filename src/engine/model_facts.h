@@ -53,6 +53,10 @@ ModelFacts describe(const std::filesystem::path& path, WeightFacts weights, cons
 /// UnsupportedModel, OutOfMemory.
 ModelFacts inspect_model(const std::filesystem::path& path, const model::OpenOptions& options = {});
 
+/// Tokens of a context: those asked for, or where that is 0 model::kDefaultContext, or the model's limit below it.
+/// Throws BadArgument for more than that limit.
+std::int64_t context_tokens(const ModelFacts& model, std::int64_t asked);
+
 /// What the weight files of a model hold. Throws BadFile, UnsupportedModel.
 WeightFacts inspect_weights(const std::filesystem::path& path);
 

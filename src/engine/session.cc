@@ -10,8 +10,8 @@
 #include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
 #include "src/engine/pass_progress.h"
+#include "src/engine/token_label.h"
 #include "src/engine/words.h"
-#include "src/tokenizer/display.h"
 
 namespace sightline::engine {
 namespace {
@@ -28,15 +28,6 @@ std::vector<std::uint32_t> characters_before(std::string_view text) {
   return before;
 }
 
-std::string label_of(const tokenizer::Token& token, std::string_view text, const tokenizer::Spelling& spelling) {
-  if (token.special || token.control || !spelling.continuing.empty()) return token.piece;
-  const tokenizer::TokenText shown = tokenizer::text_of(token, text, spelling);
-  if (shown.whole) return shown.text;
-  std::string bytes;
-  for (const char byte : shown.text) bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-  return bytes;
-}
-
 std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encoding& encoding,
                                    const tokenizer::Spelling& spelling) {
   const std::vector<std::uint32_t> characters = characters_before(text);
@@ -44,7 +35,7 @@ std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encod
   tokens.reserve(encoding.tokens.size());
   for (const tokenizer::Token& token : encoding.tokens) {
     tokens.push_back({token.id, token.piece, token.begin, token.end, characters[token.begin], characters[token.end], 0,
-                      token.special || token.control, label_of(token, text, spelling)});
+                      token.special || token.control, token_label(token, text, spelling)});
   }
   return tokens;
 }
@@ -106,10 +97,6 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   data.summaries = capture.take_summaries();
 }
 
-std::optional<std::int64_t> memory_for(const SessionOptions& options) {
-  return options.memory ? options.memory : available_memory();
-}
-
 void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > facts.max_tokens) {
     throw BadArgument(fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name,
@@ -118,14 +105,14 @@ void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > 0) facts.max_tokens = max_tokens;
 }
 
+std::optional<std::int64_t> memory_of(const SessionOptions& options) {
+  return options.memory ? options.memory : available_memory();
+}
+
 // A generation's options with the context that the session's limit leaves.
 model::GenerationOptions with_context(const model::GenerationOptions& options, const ModelFacts& model) {
   model::GenerationOptions whole = options;
-  if (whole.context == 0) whole.context = std::min(model.max_tokens, model::kDefaultContext);
-  if (whole.context > model.max_tokens) {
-    throw BadArgument(fmt::format("a context of {} tokens was asked for, and {} takes at most {}", whole.context,
-                                  model.name, model.max_tokens));
-  }
+  whole.context = context_tokens(model, options.context);
   return whole;
 }
 
@@ -137,7 +124,7 @@ Session::Session(std::filesystem::path path, model::Model model, ModelFacts fact
 Session Session::open(const std::filesystem::path& path, const SessionOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
     WeightFacts weights = inspect_weights(path);
-    require_memory({.weights = weights.bytes}, memory_for(options), "free some, or take a smaller model");
+    require_memory({.weights = weights.bytes}, memory_of(options), "free some, or take a smaller model");
     model::Model model = model::open(path, options.files);
     ModelFacts facts = describe(path, std::move(weights), model.transformer, &model.tokenizer);
     if (!options.name.empty()) facts.name = options.name;
@@ -145,6 +132,8 @@ Session Session::open(const std::filesystem::path& path, const SessionOptions& o
     return Session(path, std::move(model), std::move(facts), options);
   });
 }
+
+std::optional<std::int64_t> Session::memory() const { return memory_of(options_); }
 
 tokenizer::Encoding Session::encode(const Prompt& prompt, std::size_t max_length) const {
   if (prompt.text.size() > kMaxTextBytes) {
@@ -198,20 +187,42 @@ MemoryPlan Session::plan_generation(const model::GenerationOptions& options) con
   return plan;
 }
 
+std::vector<LookToken> Session::read_prompt(const Prompt& prompt) const {
+  return look_tokens(prompt.text, encode(prompt), model_.tokenizer.spelling());
+}
+
 PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options) const {
   return within_memory(kNoMemoryForGeneration, [&] {
     model::GenerationOptions whole = with_context(options, facts_);
     whole.threads = options_.threads;
-    std::vector<LookToken> tokens = look_tokens(prompt.text, encode(prompt), model_.tokenizer.spelling());
+    std::vector<LookToken> tokens = read_prompt(prompt);
     Segments segments = segments_of(tokens, facts_.config.causal, prompt.segments);
     model::PromptTokens read;
     for (const LookToken& token : tokens) read.ids.push_back(token.id);
     read.segments = segments.of_token;
     read.segment_count = segments.count();
-    require_memory(plan_generation(whole), memory_for(options_),
+    require_memory(plan_generation(whole), memory(),
                    "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
     return PromptedGeneration{prompt.text, std::move(tokens), std::move(segments), model_.tokenizer,
                               model::Generation(model_, std::move(read), whole)};
+  });
+}
+
+MemoryPlan Session::plan_bench(const BenchOptions& options) const {
+  model::GenerationOptions generation{.context = bench_context(options), .cache = options.cache};
+  if (options.watch) generation.watch = model::WatchOptions{.key_mass = true};
+  MemoryPlan plan = plan_generation(generation);
+  plan.workspace = std::max(plan.workspace, kBandwidthBytes);
+  return plan;
+}
+
+Bench Session::bench(const BenchOptions& options) const {
+  return within_memory(kNoMemoryForBench, [&] {
+    BenchOptions whole = options;
+    whole.threads = options_.threads;
+    require_bench(model_.transformer, whole);
+    require_memory(plan_bench(whole), memory(), "measure fewer tokens (-p, -n, -d), or take a smaller model");
+    return measure(model_.transformer, whole);
   });
 }
 
@@ -225,7 +236,7 @@ Look Session::look_at(const Prompt& prompt, const LookOptions& options) const {
   const tokenizer::Encoding encoding = encode_for_look(prompt, options.truncate);
   const int top = kernel_top(options, encoding);
   const auto count = static_cast<std::int64_t>(encoding.tokens.size());
-  require_memory(plan_look(count, options, segment_count(prompt.segments)), memory_for(options_),
+  require_memory(plan_look(count, options, segment_count(prompt.segments)), memory(),
                  "give a shorter text, keep fewer layers, or take a smaller model");
 
   const auto data = std::make_shared<Look::Data>();

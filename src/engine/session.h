@@ -5,18 +5,21 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sightline/generation.h"
 #include "sightline/model.h"
+#include "src/engine/bench.h"
 #include "src/engine/chat.h"
 #include "src/engine/look.h"
 #include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/model_location.h"
 #include "src/engine/prompt.h"
+#include "src/engine/score.h"
 
 namespace sightline::engine {
 
@@ -49,8 +52,8 @@ struct PromptedGeneration {
 };
 
 /// A model and its tokenizer, ready to look at texts. The one way through for command line, server, page and Python:
-/// text -> tokens -> model -> attention -> report. Nothing but `look()` and what `generate()` gives runs a model. Safe
-/// for concurrent calls.
+/// text -> tokens -> model -> attention -> report. Nothing but `look()`, `score()`, `score_targets()`,
+/// `bench()` and what `generate()` gives runs a model. Safe for concurrent calls.
 class Session {
  public:
   /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF
@@ -81,6 +84,28 @@ class Session {
   /// What generate() will take.
   MemoryPlan plan_generation(const model::GenerationOptions& options = {}) const;
 
+  /// How likely each token of a text is after those before it. A text longer than the context goes through in windows
+  /// (ScoreOptions::stride). Throws BadArgument for a model that writes no text, options out of range and a text of
+  /// which no token can be scored; OutOfMemory, also where plan_score() is more than there is; BadFile where the model
+  /// gives no number.
+  Score score(const Prompt& prompt, const ScoreOptions& options = {}) const;
+
+  /// How likely each of the targets is as what comes after the prompt. All are scored from the same token on: the first
+  /// that is not the prompt's own, or earlier where a target changes how the prompt's end is read. Throws as score()
+  /// does, and where prompt and target are longer than the context.
+  TargetScores score_targets(const Prompt& prompt, std::span<const std::string> targets,
+                             const ScoreOptions& options = {}) const;
+
+  /// What score() of so many tokens will take.
+  MemoryPlan plan_score(std::int64_t tokens, const ScoreOptions& options = {}) const;
+
+  /// How fast the model is here (measure()), with the session's threads. Throws what measure() throws; OutOfMemory,
+  /// also where plan_bench() is more than there is.
+  Bench bench(const BenchOptions& options = {}) const;
+
+  /// What bench() will take.
+  MemoryPlan plan_bench(const BenchOptions& options = {}) const;
+
   /// How many tokens look() would read, special ones counted; throws as it does for texts. With look_bytes() this says
   /// before the pass what it will take.
   std::int64_t token_count(const Prompt& prompt, bool truncate = false) const;
@@ -94,6 +119,11 @@ class Session {
   Look look_at(const Prompt& prompt, const LookOptions& options) const;
   tokenizer::Encoding encode(const Prompt& prompt, std::size_t max_length = 0) const;
   tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;
+  std::vector<LookToken> read_prompt(const Prompt& prompt) const;
+  std::vector<LookToken> read_for_score(const Prompt& prompt) const;
+  void run_windows(const ScoreOptions& options, std::int64_t prefix, Score& result) const;
+  void run_targets(const ScoreOptions& options, std::int64_t longest, TargetScores& result) const;
+  std::optional<std::int64_t> memory() const;
 
   std::filesystem::path path_;
   model::Model model_;

@@ -6,22 +6,10 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/generation/piece_progress.h"
 
 namespace sightline::model {
 namespace {
-
-// A pass reports for each layer anew; the caller hears of whole pieces, and can stop within one.
-class PieceProgress : public Progress {
- public:
-  PieceProgress(Progress* caller, std::int64_t done, std::int64_t total)
-      : caller_(caller), done_(done), total_(total) {}
-  Progress* hook() { return caller_ == nullptr ? nullptr : this; }
-  bool advance(std::int64_t, std::int64_t) override { return caller_->advance(done_, total_); }
-
- private:
-  Progress* caller_;
-  std::int64_t done_, total_;
-};
 
 void require_prompt(const PromptTokens& prompt, std::int64_t room) {
   const std::size_t length = prompt.ids.size();

@@ -7,6 +7,7 @@
 
 #include "sightline/error.h"
 #include "src/generation/decoding.h"
+#include "src/generation/scoring.h"
 #include "src/generation/stop_text.h"
 #include "src/observe/top_capacity.h"
 #include "src/tokenizer/text_stream.h"
@@ -39,10 +40,7 @@ void require_range(const TransformerConfig& config, const GenerationOptions& opt
 }
 
 DecodingOptions decoding_options(const TransformerConfig& config, const GenerationOptions& options) {
-  if (!config.causal || config.language_head == LanguageHead::none) {
-    throw BadArgument(fmt::format("the model writes no text: it {}; take a decoder",
-                                  config.causal ? "has no output matrix" : "is an encoder"));
-  }
+  require_decoder(config);
   require_range(config, options);
   DecodingOptions decoding;
   decoding.room = context_of(config, options);

@@ -154,19 +154,28 @@ void ForwardPass::pool() {
   ops::tanh(result_.pooled, pass_.options.threads);
 }
 
+// All at once, or for a reader a few rows at a time.
 void ForwardPass::compute_logits() {
+  const std::int64_t width = pass_.config.width, vocabulary = pass_.config.vocabulary;
+  const Rows last = pass_.options.logits == LogitRows::last ? last_rows() : Rows();
+  const Rows& rows = last.empty() ? hidden_ : last;
+  const std::int64_t count = static_cast<std::int64_t>(rows.size()) / width;
+  const LogitReader& read = pass_.options.read_logits;
+  const std::int64_t piece = read ? logit_rows_read(vocabulary) : count;
+  for (std::int64_t row = 0; row < count; row += piece) {
+    const std::int64_t taken = std::min(piece, count - row);
+    result_.logits.resize(taken * vocabulary);
+    logits_of(rows.data() + row * width, taken, result_.logits);
+    if (read) read(row, result_.logits);
+  }
+  if (read) result_.logits = {};
+}
+
+void ForwardPass::logits_of(const float* rows, std::int64_t count, Rows& logits) const {
   const TransformerConfig& config = pass_.config;
-  const LanguageHeadWeights& head = *weights_.language_head;
-  const bool of_last = pass_.options.logits == LogitRows::last,
-             transformed = config.language_head == LanguageHead::transform;
-  const Rows last = of_last ? last_rows() : Rows();
-  const Rows& chosen = of_last ? last : hidden_;
-  const std::int64_t count = static_cast<std::int64_t>(chosen.size()) / config.width;
-  const Rows dense = transformed ? transform(chosen) : Rows();
-  const Rows& rows = transformed ? dense : chosen;
-  result_.logits.resize(count * config.vocabulary);
-  apply(pass_, head.output, rows.data(), count, result_.logits.data());
-  if (config.logit_softcap > 0) ops::softcap(result_.logits, config.logit_softcap, pass_.options.threads);
+  const Rows dense = config.language_head == LanguageHead::transform ? transform(rows, count) : Rows();
+  apply(pass_, weights_.language_head->output, dense.empty() ? rows : dense.data(), count, logits.data());
+  if (config.logit_softcap > 0) ops::softcap(logits, config.logit_softcap, pass_.options.threads);
 }
 
 // The last one of each sequence.
@@ -181,11 +190,10 @@ ForwardPass::Rows ForwardPass::last_rows() const {
 }
 
 // Dense, activation and norm of BERT-type heads.
-ForwardPass::Rows ForwardPass::transform(const Rows& rows) const {
+ForwardPass::Rows ForwardPass::transform(const float* rows, std::int64_t count) const {
   const LanguageHeadWeights& head = *weights_.language_head;
-  const std::int64_t count = static_cast<std::int64_t>(rows.size()) / pass_.config.width;
   Rows transformed(count * head.dense.weight.rows);
-  apply(pass_, head.dense, rows.data(), count, transformed.data());
+  apply(pass_, head.dense, rows, count, transformed.data());
   activate(pass_.config.head_activation, transformed, pass_.options.threads);
   ops::normalise(head.norm, transformed.data(), count, transformed.data(), pass_.options.threads);
   return transformed;

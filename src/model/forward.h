@@ -1,6 +1,7 @@
 #ifndef SIGHTLINE_MODEL_FORWARD_H_
 #define SIGHTLINE_MODEL_FORWARD_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,6 +12,12 @@
 #include "src/model/weights.h"
 
 namespace sightline::model {
+
+/// How many rows' logits a LogitReader is given at a time: 64 MiB of them, which are 64 rows of the largest
+/// vocabularies, enough for linear layers to take each weight from memory for many rows.
+inline std::int64_t logit_rows_read(std::int64_t vocabulary) {
+  return std::max<std::int64_t>(1, (std::int64_t{64} << 20) / (vocabulary * std::int64_t{sizeof(float)}));
+}
 
 /// One forward pass over checked sequences: embeddings, layers with their norms and residual sums, heads.
 /// docs/forward.md has the order of operations.
@@ -35,7 +42,8 @@ class ForwardPass {
   void pool();
   void compute_logits();
   Rows last_rows() const;
-  Rows transform(const Rows& rows) const;
+  void logits_of(const float* rows, std::int64_t count, Rows& logits) const;
+  Rows transform(const float* rows, std::int64_t count) const;
   const float* normalised(const ops::Norm& norm);
   void normalise_hidden(const ops::Norm& norm);
 

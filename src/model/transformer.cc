@@ -62,6 +62,9 @@ Transformer Transformer::load(const std::filesystem::path& path, const LoadOptio
 
 const TransformerConfig& Transformer::config() const { return impl_->config; }
 std::int64_t Transformer::parameter_count() const { return impl_->weights.parameter_count; }
+std::int64_t Transformer::token_weight_bytes() const {
+  return model::token_weight_bytes(impl_->weights, impl_->config);
+}
 std::vector<std::string> Transformer::warnings() const { return impl_->warnings; }
 
 Context Transformer::make_context(std::int64_t tokens, const ContextOptions& options) const {

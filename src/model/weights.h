@@ -95,6 +95,9 @@ struct Weights {
 /// message, with the shapes expected; UnsupportedModel for an element type that cannot be computed with.
 Weights load_weights(format::Checkpoint checkpoint, TransformerConfig& config);
 
+/// Transformer::token_weight_bytes().
+std::int64_t token_weight_bytes(const Weights& weights, const TransformerConfig& config);
+
 }  // namespace sightline::model
 
 #endif  // SIGHTLINE_MODEL_WEIGHTS_H_

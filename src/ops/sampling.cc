@@ -9,6 +9,7 @@
 
 #include "sightline/error.h"
 #include "src/ops/exact_math.h"
+#include "src/ops/likelihood.h"
 
 namespace sightline::ops {
 namespace {
@@ -138,10 +139,7 @@ std::int32_t Sampler::draw() {
 }
 
 double log_probability(std::span<const float> logits, std::int32_t id) {
-  double best = kNone, total = 0;
-  for (const float logit : logits) best = std::max(best, static_cast<double>(logit));
-  for (const float logit : logits) total += exact_exp(logit - best);
-  return logits[static_cast<std::size_t>(id)] - best - exact_ln(total);
+  return LogSoftmax(logits)(logits[static_cast<std::size_t>(id)]);
 }
 
 }  // namespace sightline::ops
