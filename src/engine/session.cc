@@ -236,7 +236,9 @@ Look Session::look_at(const Prompt& prompt, const LookOptions& options) const {
   const tokenizer::Encoding encoding = encode_for_look(prompt, options.truncate);
   const int top = kernel_top(options, encoding);
   const auto count = static_cast<std::int64_t>(encoding.tokens.size());
-  require_memory(plan_look(count, options, segment_count(prompt.segments)), memory(),
+  LookOptions planned = options;
+  planned.top = top - special_count(encoding);  // with the slots for control tokens
+  require_memory(plan_look(count, planned, segment_count(prompt.segments)), memory(),
                  "give a shorter text, keep fewer layers, or take a smaller model");
 
   const auto data = std::make_shared<Look::Data>();
