@@ -17,7 +17,7 @@ namespace sightline::model {
 class ForwardPass {
  public:
   ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<PassSequence> sequences,
-              const ForwardOptions& options);
+              const ForwardOptions& options, PassMemory& memory);
 
   ForwardResult run();
 
@@ -44,8 +44,7 @@ class ForwardPass {
   SelfAttention attention_;
   FeedForward feed_forward_;
   ForwardResult result_;
-  Rows hidden_;              // [rows, width]
-  Scratch normed_, branch_;  // [rows, width]
+  Rows hidden_;  // [rows, width]
 };
 
 }  // namespace sightline::model

@@ -37,6 +37,14 @@ void check_options(const TransformerConfig& config, const ForwardOptions& option
   }
 }
 
+// Whether the first text's context lends its memory: that of many rows would stay taken for nothing.
+bool keeps_memory(std::span<const TokenSequence> batch, std::span<const PassSequence> sequences) {
+  constexpr std::int64_t kFewRows = 16;
+  std::int64_t rows = 0;
+  for (const PassSequence& text : sequences) rows += text.length();
+  return !batch.empty() && batch.front().context != nullptr && rows <= kFewRows;
+}
+
 }  // namespace
 
 struct Transformer::Impl {
@@ -89,7 +97,9 @@ ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const F
   check_options(impl_->config, options);
   try {
     PreparedBatch prepared(impl_->config, batch);
-    ForwardResult result = ForwardPass(impl_->config, impl_->weights, prepared.sequences(), options).run();
+    PassMemory fresh;
+    PassMemory& memory = keeps_memory(batch, prepared.sequences()) ? batch.front().context->impl().memory : fresh;
+    ForwardResult result = ForwardPass(impl_->config, impl_->weights, prepared.sequences(), options, memory).run();
     prepared.commit();
     return result;
   } catch (const std::bad_alloc&) {
