@@ -79,7 +79,8 @@ class KeyLines {
     dense_ = true;
     for (int i = 1; i < count; ++i) dense_ &= address(rows[i]) - address(rows[i - 1]) == row_bytes;
     now_ = dense_ ? bytes_of(rows[0]) : bytes_of(spare);
-    end_ = dense_ ? now_ + count * row_bytes : now_;
+    beyond_ = dense_ ? count * row_bytes : 0;
+    end_ = now_ + beyond_;
   }
 
   // kLines lines from here on.
@@ -92,6 +93,7 @@ class KeyLines {
   // Loads to a vector register: those of a byte to a general one were slower by a third.
   HWY_INLINE void read(int line) const {
     using Unaligned __attribute__((aligned(1), may_alias)) = float;
+    fetch_ahead(now_ + beyond_ + line * kLine);
     (void)*reinterpret_cast<const volatile Unaligned*>(now_ + line * kLine);
   }
   // The address is ready long before it is used: what comes late is late for memory too.
@@ -125,6 +127,7 @@ class KeyLines {
   std::int64_t row_bytes_;
   Cursor scattered_;
   bool dense_;
+  std::int64_t beyond_;  // from a row that is read to the one that is asked for
   const std::byte *now_, *end_;
 };
 

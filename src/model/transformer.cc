@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/cpu/parallel.h"
 #include "src/format/gguf.h"
 #include "src/format/json.h"
 #include "src/model/batch.h"
@@ -99,7 +100,10 @@ ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const F
     PreparedBatch prepared(impl_->config, batch);
     PassMemory fresh;
     PassMemory& memory = keeps_memory(batch, prepared.sequences()) ? batch.front().context->impl().memory : fresh;
-    ForwardResult result = ForwardPass(impl_->config, impl_->weights, prepared.sequences(), options, memory).run();
+    ForwardResult result;
+    cpu::with_team(options.threads, [&] {
+      result = ForwardPass(impl_->config, impl_->weights, prepared.sequences(), options, memory).run();
+    });
     prepared.commit();
     return result;
   } catch (const std::bad_alloc&) {
