@@ -35,6 +35,7 @@ HWY_INLINE void dot_floats(const float* HWY_RESTRICT x, std::size_t in, const st
   }
   const std::size_t units = in / kWidth;
   for (std::size_t unit = 0; unit < units; ++unit) {
+    for (const std::byte* row : rows) hwy::Prefetch(row + unit * kBytes + kAhead);
     unroll<kStreams>([&](auto stream) SIGHTLINE_LAMBDA {
       constexpr int kOut = decltype(stream)::value;
       widen_unit<kType>(rows[kOut] + unit * kBytes, [&](std::size_t i, F value) SIGHTLINE_LAMBDA {
