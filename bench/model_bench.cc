@@ -34,6 +34,7 @@
 #include "bench/limits.h"
 #include "sightline/tokenizer.h"
 #include "sightline/transformer.h"
+#include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
 #include "src/format/checkpoint.h"
 #include "src/format/gguf.h"
@@ -188,14 +189,13 @@ class Decoder {
 
   // Seconds of each of the next tokens.
   double run() {
-    const double start = seconds_now(arguments_);
-    for (int n = 0; n < arguments_.decode; ++n) {
-      if (arguments_.watch) {
-        observer_.begin(1, std::span(segments_).first(context_.length() + 1), kParts, /*newest=*/true);
-      }
-      advance(1, arguments_.watch ? &observer_ : nullptr);
-    }
-    return (seconds_now(arguments_) - start) / arguments_.decode;
+    double seconds = 0;
+    cpu::with_team(arguments_.threads, [&] {
+      const double start = seconds_now(arguments_);
+      for (int n = 0; n < arguments_.decode; ++n) step();
+      seconds = (seconds_now(arguments_) - start) / arguments_.decode;
+    });
+    return seconds;
   }
   const std::vector<float>& logits() const { return logits_; }
 
@@ -204,6 +204,13 @@ class Decoder {
 
   static model::ContextOptions cache_of(const Arguments& arguments) {
     return arguments.halves ? model::ContextOptions{DType::f16, DType::f16} : model::ContextOptions{};
+  }
+
+  void step() {
+    if (arguments_.watch) {
+      observer_.begin(1, std::span(segments_).first(context_.length() + 1), kParts, /*newest=*/true);
+    }
+    advance(1, arguments_.watch ? &observer_ : nullptr);
   }
 
   void advance(std::int64_t count, model::AttentionObserver* observer) {

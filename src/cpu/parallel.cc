@@ -156,8 +156,9 @@ class Team {
     Queue& queue;
     int helpers;
   };
-  // Some 50 us: longer than what a decoder does between two products, and little of what waking up costs.
-  static constexpr int kSpins = 1 << 10;
+  // Some 0.2 ms: longer than what a decoder does between two products, or between two tokens. To be woken takes 50 us
+  // where nothing else runs, and milliseconds where a processor has to be taken from another program.
+  static constexpr int kSpins = 1 << 14;
 
   static void rest(int& spins) { ++spins < kSpins ? hwy::Pause() : std::this_thread::yield(); }
 
