@@ -67,9 +67,11 @@ struct SourceRows {
 };
 
 // Reads the lines of the next keys while those before them are scored. The columns of 16 rows at once are no stream
-// that the machine would see by itself, and prefetches alone fill its few miss buffers and are dropped: loads in the
-// order of memory, spread over the arithmetic, come at the rate of a plain sum. Its own prefetching ends with each page
-// of memory; the first lines of the page after are asked for.
+// that the machine would see by itself. On Zen 4 prefetches alone fill its few miss buffers and are dropped, while
+// loads in the order of memory, spread over the arithmetic, come at the rate of a plain sum; on Zen 5 loads fill the
+// reorder window and wait there, and prefetches take half of the time away. So the keys after the next are asked for,
+// and the next are loaded. The machine's own prefetching ends with each page of memory; the first lines of the page
+// after are asked for.
 class KeyLines {
  public:
   // rows: `count` row pointers. spare: 1 KiB that is read instead where the rows do not lie one after the other, which

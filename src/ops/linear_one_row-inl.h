@@ -157,8 +157,8 @@ HWY_INLINE void dot_rows(const float* HWY_RESTRICT x, std::size_t in, const std:
   dot_floats<kType>(x, in, rows, to);
 }
 
-// x as dot_rows() takes it: for blocks, where rows are side by side, of each 16 inputs first 0, 4, 8, 12, then 1, 5,
-// ...
+// x as dot_rows() takes it, empty where that is x itself: for rows of blocks side by side, of each 16 inputs first 0,
+// 4, 8, 12, then 1, 5, ...
 template <DType kType>
 AlignedBuffer<float> turned_row(const float* x, std::int64_t in) {
   AlignedBuffer<float> turned;
