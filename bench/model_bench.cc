@@ -1,11 +1,15 @@
 // A decoder's prefill, everything observed, for bench/models.py: one thread, process CPU time.
 //
-//   model_bench MODEL [--fast] [--plain] [--decode N] [--threads N]
+//   model_bench MODEL [--fast] [--plain] [--threads N] [--wall]
 //
 // says what it is, in a line of JSON, and reads lines "IDS LOGITS": files of 32-bit token ids and for the fp32 logits
-// after the last one (- for none). Each is answered by the seconds of one pass through an empty context; with --decode
-// by those of a token when N more follow one by one, each the likeliest, nothing observed, and the logits are the
-// last's. With several --threads seconds are of the clock, not of the process.
+// after the last one (- for none). Each is answered by the seconds of one pass through an empty context.
+//
+//   model_bench MODEL --context C --decode N [--watch] [--halves] [--threads N] [--wall]
+//
+// The first C ids of the first line's file are the context, and each line, the first too, is answered by the seconds
+// of a token when the next N of that file follow one by one. --watch: observed as a generation that is watched, in
+// four segments. --halves: the cache keeps f16. --wall: seconds of the clock, not of the process.
 //
 //   model_bench MODEL --first IDS LOGITS
 //
@@ -20,15 +24,21 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/limits.h"
 #include "sightline/tokenizer.h"
 #include "sightline/transformer.h"
+#include "src/cpu/parallel.h"
 #include "src/cpu/target.h"
+#include "src/format/checkpoint.h"
 #include "src/format/gguf.h"
+#include "src/generation/step_observer.h"
 
 namespace sightline::bench {
 namespace {
@@ -105,21 +115,24 @@ void write_logits(const std::string& path, const std::vector<float>& logits) {
 
 struct Arguments {
   std::string model, first_ids, first_logits;
-  bool fast = false, plain = false;
-  int decode = 0, threads = 1;
+  bool fast = false, plain = false, watch = false, halves = false, wall = false;
+  int decode = 0, context = 0, threads = 1;
 };
 
 Arguments parse(const std::vector<std::string>& words) {
   Arguments arguments;
+  const std::map<std::string, bool*> flags = {{"--fast", &arguments.fast},
+                                              {"--plain", &arguments.plain},
+                                              {"--watch", &arguments.watch},
+                                              {"--halves", &arguments.halves},
+                                              {"--wall", &arguments.wall}};
+  const std::map<std::string, int*> numbers = {
+      {"--decode", &arguments.decode}, {"--context", &arguments.context}, {"--threads", &arguments.threads}};
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--fast") {
-      arguments.fast = true;
-    } else if (words[i] == "--plain") {
-      arguments.plain = true;
-    } else if (words[i] == "--decode" && i + 1 < words.size()) {
-      arguments.decode = std::stoi(words[++i]);
-    } else if (words[i] == "--threads" && i + 1 < words.size()) {
-      arguments.threads = std::stoi(words[++i]);
+    if (const auto flag = flags.find(words[i]); flag != flags.end()) {
+      *flag->second = true;
+    } else if (const auto number = numbers.find(words[i]); number != numbers.end() && i + 1 < words.size()) {
+      *number->second = std::stoi(words[++i]);
     } else if (words[i] == "--first" && i + 2 < words.size()) {
       arguments.first_ids = words[++i];
       arguments.first_logits = words[++i];
@@ -129,8 +142,11 @@ Arguments parse(const std::vector<std::string>& words) {
       throw std::runtime_error("unexpected " + words[i]);
     }
   }
-  if (arguments.model.empty())
-    throw std::runtime_error("model_bench MODEL [--fast] [--plain] [--decode N] [--threads N] [--first IDS LOGITS]");
+  if (arguments.model.empty() || (arguments.decode > 0) != (arguments.context > 0)) {
+    throw std::runtime_error(
+        "model_bench MODEL [--fast] [--plain] [--context C --decode N [--watch] [--halves]] [--threads N] [--wall] "
+        "[--first IDS LOGITS]");
+  }
   return arguments;
 }
 
@@ -146,41 +162,103 @@ std::vector<float> prefill(const model::Transformer& transformer, const Argument
                            const std::vector<std::int32_t>& ids) {
   Everything everything(ids.size());
   model::ForwardOptions options = forward_options(arguments);
-  if (!arguments.plain && arguments.decode == 0) options.observer = &everything;
+  if (!arguments.plain) options.observer = &everything;
   context.truncate(0);
   const model::TokenSequence sequence{ids, {}, &context};
   return transformer.forward({&sequence, 1}, options).logits;
 }
 
 double seconds_now(const Arguments& arguments) {
-  if (arguments.threads == 1) return sightline_process_seconds();
+  if (!arguments.wall) return sightline_process_seconds();
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// logits: of the token before, and then of the last one.
-void decode(const model::Transformer& transformer, const Arguments& arguments, model::Context& context,
-            std::vector<float>& logits) {
-  for (int n = 0; n < arguments.decode; ++n) {
-    const auto next = static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-    const model::TokenSequence sequence{{&next, 1}, {}, &context};
-    logits = transformer.forward({&sequence, 1}, forward_options(arguments)).logits;
+// Tokens that follow one by one on a context.
+class Decoder {
+ public:
+  Decoder(const model::Transformer& transformer, const Arguments& arguments, std::vector<std::int32_t> ids)
+      : transformer_(transformer),
+        arguments_(arguments),
+        ids_(std::move(ids)),
+        context_(transformer.make_context(std::ssize(ids_), cache_of(arguments))),
+        observer_(transformer.config(), {}, std::ssize(ids_)) {
+    for (std::size_t i = 0; i < ids_.size(); ++i)
+      segments_.push_back(static_cast<std::int32_t>(kParts * i / ids_.size()));
+    advance(arguments.context, nullptr);
   }
+
+  // Seconds of each of the next tokens.
+  double run() {
+    double seconds = 0;
+    cpu::with_team(arguments_.threads, [&] {
+      const double start = seconds_now(arguments_);
+      for (int n = 0; n < arguments_.decode; ++n) step();
+      seconds = (seconds_now(arguments_) - start) / arguments_.decode;
+    });
+    return seconds;
+  }
+  const std::vector<float>& logits() const { return logits_; }
+
+ private:
+  static constexpr std::int32_t kParts = 4;
+
+  static model::ContextOptions cache_of(const Arguments& arguments) {
+    return arguments.halves ? model::ContextOptions{DType::f16, DType::f16} : model::ContextOptions{};
+  }
+
+  void step() {
+    if (arguments_.watch) {
+      observer_.begin(1, std::span(segments_).first(context_.length() + 1), kParts, /*newest=*/true);
+    }
+    advance(1, arguments_.watch ? &observer_ : nullptr);
+  }
+
+  void advance(std::int64_t count, model::AttentionObserver* observer) {
+    if (context_.length() + count > std::ssize(ids_)) throw std::runtime_error("no ids are left");
+    const auto ids = std::span(ids_).subspan(context_.length(), count);
+    const model::TokenSequence sequence{ids, {}, &context_};
+    model::ForwardOptions options = forward_options(arguments_);
+    options.observer = observer;
+    logits_ = transformer_.forward({&sequence, 1}, options).logits;
+  }
+
+  const model::Transformer& transformer_;
+  const Arguments& arguments_;
+  std::vector<std::int32_t> ids_, segments_;
+  model::Context context_;
+  model::StepObserver observer_;
+  std::vector<float> logits_;
+};
+
+// Bytes of all tensors: what a token reads once, where the model has no experts and its word embedding is tied.
+double weight_bytes(const std::string& path) {
+  format::Checkpoint checkpoint = format::Checkpoint::open(path);
+  double bytes = 0;
+  for (const std::string& name : checkpoint.names()) bytes += static_cast<double>(checkpoint.at(name).bytes.size());
+  return bytes;
 }
 
 void serve(const Arguments& arguments) {
   const auto transformer = model::Transformer::load(arguments.model);
-  std::cout << R"({"about": "Sightline, target )" << cpu::chosen_target() << "\"}" << std::endl;
+  std::printf(R"({"about": "Sightline, target %s", "weights": %.0f})"
+              "\n",
+              cpu::chosen_target().c_str(), weight_bytes(arguments.model));
+  std::fflush(stdout);
   std::string ids_file, logits_file;
+  std::optional<Decoder> decoder;
   while (std::cin >> ids_file >> logits_file) {
-    const auto ids = read_numbers<std::int32_t>(ids_file);
-    auto context = transformer.make_context(static_cast<std::int64_t>(ids.size()) + arguments.decode);
-    double start = seconds_now(arguments);
-    auto logits = prefill(transformer, arguments, context, ids);
     if (arguments.decode > 0) {
-      start = seconds_now(arguments);
-      decode(transformer, arguments, context, logits);
+      if (!decoder) decoder.emplace(transformer, arguments, read_numbers<std::int32_t>(ids_file));
+      const double seconds = decoder->run();
+      write_logits(logits_file, decoder->logits());
+      std::cout << seconds << std::endl;
+      continue;
     }
-    const double seconds = (seconds_now(arguments) - start) / std::max(arguments.decode, 1);
+    const auto ids = read_numbers<std::int32_t>(ids_file);
+    auto context = transformer.make_context(std::ssize(ids));
+    const double start = seconds_now(arguments);
+    const auto logits = prefill(transformer, arguments, context, ids);
+    const double seconds = seconds_now(arguments) - start;
     write_logits(logits_file, logits);
     std::cout << seconds << std::endl;
   }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Times prefill of a decoder, everything observed, beside llama.cpp and transformers on the same file, which see nothing.
+"""Times prefill of a decoder, everything observed, and decoding, beside llama.cpp and transformers on the same file.
 
     bench/make_model.py /tmp/m270 && bench/make_model.py /tmp/m1b --sizes 1b --layouts q8_0
     bench/models.py /tmp/m270                             the table of docs/performance.md
     bench/models.py /tmp/m270 --layouts q8_0 --lengths 512 --json models.json
+    bench/models.py /tmp/m270 --decode 16                 tokens one by one after 4096, watched and not, and two threads
     bench/models.py --first /tmp/m1b/q8_0.gguf            from the start to the first logits, and resident memory
 
 The directory holds the layouts that bench/make_model.py writes, of which those that are there are measured. Contenders
@@ -15,11 +16,13 @@ interpreter of --python are left out.
 """
 
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -31,6 +34,7 @@ from engines import Unsupported
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LENGTHS = (512, 4096)
 FIRST_TOKENS, FIRST_RUNS = 8, 5
+MOST_DECODED, WATCH_PAIRS = 512, 9
 FIRST_TOKEN_ID = 356  # after the special, byte and single-character pieces
 # The least correlation of two contenders' logits: weights and activations in 8 bits or bfloat16 cost some 0.002.
 AGREEMENT = 0.98
@@ -43,7 +47,8 @@ class Process:
         self.folder, self.count = folder, 0
         self.errors = open(folder / "errors", "w+")  # a pipe that nobody reads would block
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        self.about = json.loads(self.answer())["about"]
+        said = json.loads(self.answer())
+        self.about, self.weights = said["about"], said.get("weights")
 
     def answer(self):
         line = self.child.stdout.readline()
@@ -171,6 +176,85 @@ def measure(chosen, layout, lengths):
                 process.close()
 
 
+def decoders(chosen, layout):
+    """Name -> command, of one thread."""
+    more = ["--context", str(chosen.context), "--decode", str(chosen.decode)]
+    commands = {name: [*command, *more] for name, command in contenders(chosen, layout).items() if name != "sightline-fast"}
+    if not layout.startswith("hf-"):  # llama.cpp's cache keeps f16
+        commands["sightline-f16"] = [*commands["sightline"], "--halves"]
+    commands["watched"] = [*commands["sightline"], "--watch"]
+    return commands
+
+
+class PlainSum:
+    """Reads files as they lie mapped, as one stream or as halves at once."""
+
+    def __init__(self, limits, files):
+        self.limits = limits
+        self.whole = [np.memmap(file, np.uint8, "r") for file in files]
+        self.halves = list(zip(*(np.array_split(data, 2) for data in self.whole)))
+        self.pool = concurrent.futures.ThreadPoolExecutor(2)
+        limits.sum(self.whole)  # pages of the mapping come with the first touch
+
+    def seconds(self, threads=1, clock=time.process_time):
+        start = clock()
+        if threads == 1:
+            self.limits.sum(self.whole)
+        else:
+            list(self.pool.map(self.limits.sum, self.halves))
+        return clock() - start
+
+
+def measure_decode(chosen, layout):
+    """Tokens that are given one by one after a context: each contender's least, and what watching costs in pairs."""
+    left_out, files = {}, weight_files(model_path(chosen.directory, layout))
+    limits = harness.Limits(chosen.build)
+    plain = PlainSum(limits, files)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        running = started(decoders(chosen, layout), folder, left_out)
+        try:
+            ids = write_ids(folder, chosen.context + MOST_DECODED, chosen.sizes.vocabulary)
+            firsts, logits = first_runs(running, ids, folder, left_out)
+            for wrong, correlation in disagreeing(logits).items():
+                left_out[wrong] = f"its logits correlate with the others' by {correlation:.3f}"
+                running.pop(wrong).close()
+            runs = {name: lambda process=process: process.run(ids) for name, process in running.items()}
+            runs["sum"] = plain.seconds
+            best, _ = harness.interleaved_minima(runs, SelfTimed(), limits.peak, chosen.budget, runs)
+            pairs = {"off": (runs["sightline"], None), "watching": (runs["watched"], "off")}
+            costs = harness.paired_costs(pairs, SelfTimed(), WATCH_PAIRS, 1)
+            weights = running["sightline"].weights
+        finally:
+            for process in running.values():
+                process.close()
+    best["sum"] *= weights / sum(file.stat().st_size for file in files)
+    return {"case": layout, "dtype": "f32", "layout": layout, "tokens": 1, "context": chosen.context, "weights": weights,
+            "seconds": best, "costs": costs, "left_out": left_out}  # fmt: skip
+
+
+def measure_decode_threads(chosen, layout):
+    """One thread and two, and plain sums over the same weights by one and by two, all by the clock of the wall."""
+    limits = harness.Limits(chosen.build)
+    plain = PlainSum(limits, weight_files(model_path(chosen.directory, layout)))
+    command = [*decoders(chosen, layout)["sightline"], "--wall", "--threads"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        running = started({str(threads): [*command, str(threads)] for threads in (1, 2)}, folder, {})
+        try:
+            ids = write_ids(folder, chosen.context + MOST_DECODED, chosen.sizes.vocabulary)
+            runs = {name: lambda process=process: process.run(ids) for name, process in running.items()}
+            for threads in (1, 2):
+                runs[f"sum{threads}"] = lambda threads=threads: plain.seconds(threads, time.perf_counter)
+            best, _ = harness.interleaved_minima(runs, SelfTimed(), limits.peak, chosen.budget, runs)
+        finally:
+            for process in running.values():
+                process.close()
+    return {"case": layout, "dtype": "f32", "kind": f"after {chosen.context} tokens",
+            "seconds": {threads: best[threads] for threads in "12"},
+            "peaks": {threads: 1 / best[f"sum{threads}"] for threads in "12"}}  # fmt: skip
+
+
 def operations(sizes, tokens):
     """What the sums of a prefill take: products with the layers' matrices for every token, with the output matrix for the
     last one, and attention's visible pairs."""
@@ -184,9 +268,12 @@ def operations(sizes, tokens):
     return 2 * products + 4 * sizes.head_width * sizes.query_heads * visible
 
 
+def weight_files(model):
+    return [model] if model.is_file() else sorted(model.glob("*.safetensors"))
+
+
 def file_bytes(model):
-    files = [model] if model.is_file() else model.glob("*.safetensors")
-    return sum(file.stat().st_size for file in files)
+    return sum(file.stat().st_size for file in weight_files(model))
 
 
 def measure_first(chosen, model):
@@ -225,6 +312,8 @@ def arguments():
     parser.add_argument("--first", type=pathlib.Path, action="append", default=[], metavar="MODEL")
     parser.add_argument("--layouts", default="q8_0,q4_k_m,hf-f32,hf-bf16")
     parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="tokens of the prompts")
+    parser.add_argument("--decode", type=int, metavar="N", help="decode instead, N tokens a turn")
+    parser.add_argument("--context", type=int, default=4096, help="tokens before those that are decoded")
     parser.add_argument("--sizes", choices=make_model.SIZES, default="270m", help="as given to bench/make_model.py")
     parser.add_argument("--budget", type=float, default=60, help="seconds of turns for each row")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
@@ -241,8 +330,13 @@ def main():
     chosen = arguments()
     if chosen.first:
         shown("first-logits", (measure_first(chosen, model) for model in chosen.first), chosen.json)
+        return
+    layouts = [name for name in chosen.layouts.split(",") if model_path(chosen.directory, name).exists()]
+    if chosen.decode:
+        shown("model-decode", (measure_decode(chosen, layout) for layout in layouts), chosen.json)
+        threads_file = chosen.json.with_stem(f"{chosen.json.stem}-threads") if chosen.json else None
+        shown("model-threads", (measure_decode_threads(chosen, layout) for layout in layouts), threads_file)
     else:
-        layouts = [name for name in chosen.layouts.split(",") if model_path(chosen.directory, name).exists()]
         lengths = [int(length) for length in chosen.lengths.split(",")]
         shown("models", (row for layout in layouts for row in measure(chosen, layout, lengths)), chosen.json)
 

@@ -14,7 +14,7 @@ import re
 import statistics
 import sys
 
-OURS = ("sightline", "sightline-fast", "sum", "full")  # runs of a row that are no peers
+OURS = ("sightline", "sightline-fast", "sightline-f16", "watched", "sum", "full")  # runs of a row that are no peers
 PREFILL_SHARE = {32: 0.62, 64: 0.74, 128: 0.80}
 SHORT_SHARE = {64: 0.64, 128: 0.68}  # causal, n = 512
 FULL_MAP_RATIO = {64: 1.4, 128: 1.35}  # over the best peer, not causal
@@ -32,6 +32,9 @@ MODEL_RATIOS = {
     "hf-f32": {"sightline": 1.5},
     "hf-bf16": {"sightline": 0.6, "sightline-fast": 1.0},
 }
+# Of a model's decoding: times the best rival, of what reading its weights allows, what watching costs, two threads.
+DECODE_RATIOS = {"q8_0": 1.6, "q4_k_m": 1.6, "hf-f32": 1.5, "hf-bf16": 1.5}
+DECODE_OF_WEIGHTS, WATCHING, DECODE_THREADS = 0.6, 0.03, 0.9
 FIRST_SECONDS, FIRST_MEGABYTES = 1.0, 100  # to the first logits; resident beyond file and cache
 IDLE_PEAKS = 1.8  # what two threads' peak is over one's at least, where nothing else runs
 GROWTH, GROWTH_MARGIN = 2.0, 0.05
@@ -142,6 +145,18 @@ def model_targets(row):
     for ours, bound in MODEL_RATIOS.get(row["layout"], {}).items():
         if ours in row["seconds"] and peers_of(row):
             yield at_least(f"{ours} x best rival", best_peer_ratio(row, ours), bound)
+
+
+def model_decode_targets(row):
+    if peers_of(row):
+        yield at_least("x best rival", best_peer_ratio(row), DECODE_RATIOS.get(row["layout"], 1.5))
+    if not row["layout"].startswith("hf-"):
+        yield at_least("of reading the weights", of_sum(row), DECODE_OF_WEIGHTS)
+    yield at_most("watching costs", row["costs"]["watching"][1], WATCHING)
+
+
+def model_threads_targets(row):
+    yield at_least("of sums' ratio", thread_share(row), DECODE_THREADS)
 
 
 def megabytes_beyond(row):
@@ -272,6 +287,27 @@ TABLES = {
             ),
         },
         model_targets,
+    ),
+    "model-decode": (
+        {
+            "": lambda row: f"{row['case']}, after {row['context']} tokens",
+            "ms a token": lambda row: f"{1e3 * row['seconds']['sightline']:.2f}",
+            "GB/s of weights": lambda row: f"{1e-9 * row['weights'] / row['seconds']['sightline']:.1f}",
+            "of reading them": lambda row: percent(of_sum(row)),
+            "tokens a second (× the best rival)": lambda row: token_rates(row, ("sightline", "sightline-f16")),
+            "rivals": lambda row: token_rates(row, sorted(peers_of(row), key=row["seconds"].get)),
+            "watching": lambda row: cost(row["costs"]["watching"]),
+        },
+        model_decode_targets,
+    ),
+    "model-threads": (
+        {
+            "": lambda row: f"{case(row)}, {row['kind']}",
+            "2 threads": lambda row: times(row["seconds"]["1"] / row["seconds"]["2"]),
+            "two plain sums": lambda row: times(row["peaks"]["2"] / row["peaks"]["1"]),
+            "of the sums' ratio": lambda row: f"{thread_share(row):.2f}",
+        },
+        model_threads_targets,
     ),
     "first-logits": (
         {

@@ -67,6 +67,21 @@ class Targets(unittest.TestCase):
         both = {"sightline": 2.0, "llama.cpp": 5.0, "llama.cpp-flash": 3.0}
         self.assertEqual(found("models", layout="q8_0", seconds=both), {"sightline x best rival": (1.5, 2.0)})
 
+    def test_model_decode(self):
+        times = {"sightline": 4.0, "sightline-f16": 3.0, "watched": 5.0, "sum": 3.0, "llama.cpp": 7.0, "llama.cpp-flash": 6.0}
+        costs = {"watching": [0.01, 0.04, 0.05]}
+        self.assertEqual(found("model-decode", layout="q8_0", seconds=times, costs=costs),
+                         {"x best rival": (1.5, 1.6), "of reading the weights": (0.75, 0.6), "watching costs": (0.04, 0.03)})
+        self.assertEqual(found("model-decode", layout="hf-f32", seconds={"sightline": 4.0, "transformers": 8.0}, costs=costs),
+                         {"x best rival": (2.0, 1.5), "watching costs": (0.04, 0.03)})
+        measured = row(layout="q8_0", context=10, tokens=1, weights=8e9, seconds=times, costs=costs)
+        self.assertEqual(tables.line("model-decode", measured),
+                         "| here, after 10 tokens | 4000.00 | 2.0 | 75 % | sightline 0 (1.50 ×), sightline-f16 0 (2.00 ×) "
+                         "| llama.cpp-flash 0, llama.cpp 0 | +4.0 % (+1.0 to +5.0) "
+                         "| x best rival: 1.5, not 1.6; watching costs: 0.04, not 0.03 |")
+        threads = {"seconds": {"1": 9.0, "2": 5.0}, "peaks": {"1": 1.0, "2": 2.0}}
+        self.assertEqual(found("model-threads", **threads), {"of sums' ratio": (0.9, 0.9)})
+
     def test_first_logits(self):
         measured = {"file": 1e9, "cache": 5e7, "resident": 1.2e9, "seconds": 0.5, "wall": 0.6}
         self.assertEqual(found("first-logits", **measured), {"seconds": (0.5, 1.0), "MB beyond file and cache": (150.0, 100)})

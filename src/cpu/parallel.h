@@ -31,6 +31,11 @@ class Workers {
 /// where threads come from (oneTBB, or the caller).
 void parallel_for(std::int64_t count, Workers workers, const std::function<void(std::int64_t)>& body);
 
+/// Calls body() on this thread, with so many threads at hand for each parallel_for() that it calls: they wait awake for
+/// the next, so that many short ones, as those of a decoded token, cost a microsecond each instead of the tens that it
+/// takes to wake a thread up. Within another with_team(), with one worker or with an executor it is body() alone.
+void with_team(Workers workers, const std::function<void()>& body);
+
 }  // namespace sightline::cpu
 
 #endif  // SIGHTLINE_CPU_PARALLEL_H_

@@ -57,6 +57,87 @@ TEST(ParallelFor, MayHaveMoreThreadsThanProcessors) {
   EXPECT_EQ(met, 5);
 }
 
+TEST(WithTeam, VisitsEachIndexOnceInLoopAfterLoop) {
+  for (const int threads : {0, 1, 2, 3}) {
+    std::vector<std::atomic<int>> visits(50);
+    with_team(threads, [&] {
+      for (int loop = 0; loop < 5000; ++loop) {
+        const std::int64_t count = 1 + loop % 50;
+        parallel_for(count, threads, [&](std::int64_t i) { ++visits[static_cast<std::size_t>(i)]; });
+        // All are done when it returns.
+        if (loop % 50 == 49) {
+          ASSERT_EQ(visits[0], loop + 1);
+        }
+      }
+    });
+    for (std::size_t i = 0; i < visits.size(); ++i) EXPECT_EQ(visits[i], 100 * (50 - static_cast<int>(i)));
+  }
+}
+
+TEST(WithTeam, HelpsEachLoopAlsoAfterAPause) {
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 3);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  with_team(3, [&] {
+    for (const int pause : {0, 20, 0}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+      // Each body waits until all three have begun, which takes three threads.
+      std::atomic<int> inside{0};
+      parallel_for(3, 3, [&](std::int64_t) {
+        for (++inside; inside < 3 && std::chrono::steady_clock::now() < deadline;) std::this_thread::yield();
+      });
+    }
+  });
+  EXPECT_LT(std::chrono::steady_clock::now(), deadline);
+}
+
+TEST(WithTeam, NeverRunsMoreBodiesThanWorkers) {
+  const tbb::global_control more(tbb::global_control::max_allowed_parallelism, 4);
+  std::atomic<int> inside{0}, most{0};
+  with_team(4, [&] {
+    for (int loop = 0; loop < 200; ++loop) {
+      parallel_for(20, 2, [&](std::int64_t) {
+        const int now = ++inside;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
+        std::this_thread::yield();
+        --inside;
+      });
+    }
+  });
+  EXPECT_LE(most, 2);
+}
+
+TEST(WithTeam, TakesLoopsWithinLoopsAndTeamsWithinTeams) {
+  std::atomic<int> visits{0};
+  with_team(2, [&] {
+    with_team(2, [&] {
+      parallel_for(8, 2, [&](std::int64_t) { parallel_for(8, 2, [&](std::int64_t) { ++visits; }); });
+      parallel_for(1, 2, [&](std::int64_t) { parallel_for(8, 2, [&](std::int64_t) { ++visits; }); });
+    });
+  });
+  EXPECT_EQ(visits, 72);
+}
+
+TEST(WithTeam, EndsWithTheBodysException) {
+  const auto in_loop = [](std::int64_t i) {
+    if (i == 3) throw std::runtime_error("three");
+  };
+  EXPECT_THROW(with_team(2, [&] { parallel_for(8, 2, in_loop); }), std::runtime_error);
+  EXPECT_THROW(with_team(2, [] { throw std::runtime_error("outside"); }), std::runtime_error);
+  std::atomic<int> visits{0};  // and there are threads for the next
+  with_team(2, [&] { parallel_for(8, 2, [&](std::int64_t) { ++visits; }); });
+  EXPECT_EQ(visits, 8);
+}
+
+#ifndef SIGHTLINE_STD_THREADS  // for TSan, which does not see into oneTBB
+TEST(WithTeam, LeavesItsHelpersAloneWhenTheBodyHasTasksOfItsOwn) {
+  std::atomic<int> visits{0};
+  for (int team = 0; team < 50; ++team) {
+    with_team(2, [&] { tbb::parallel_for(0, 100, [&](int) { ++visits; }); });
+  }
+  EXPECT_EQ(visits, 5000);
+}
+#endif
+
 TEST(ParallelFor, RethrowsOneExceptionAndSkipsTheRest) {
   std::atomic<int> bodies{0};
   const auto run = [&] {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/cpu/parallel.h"
 #include "src/generation/decoding.h"
 #include "src/generation/scoring.h"
 #include "src/generation/stop_text.h"
@@ -84,6 +85,7 @@ struct Generation::Impl {
         stop_tokens(options.stop_tokens),
         max_tokens(options.max_tokens),
         log_probability(options.log_probability),
+        threads(options.threads),
         decoding(model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options)),
         stream(model.tokenizer, decoding.tokens()),
         stops(options.stop_texts) {
@@ -99,6 +101,7 @@ struct Generation::Impl {
   std::vector<std::int32_t> end_tokens, stop_tokens;
   std::int64_t max_tokens;
   bool log_probability;
+  int threads;
   Decoding decoding;
   tokenizer::TextStream stream;
   StopText stops;
@@ -149,9 +152,11 @@ std::optional<GeneratedToken> Generation::next() { return impl_->next(); }
 
 const GenerationEnd& Generation::run(const OnToken& on_token) {
   if (!on_token) throw BadArgument("run() was given no function to call");
-  while (const std::optional<GeneratedToken> token = next()) {
-    if (!on_token(*token) && !impl_->end) impl_->end = GenerationEnd{EndKind::cancelled, -1, {}};
-  }
+  cpu::with_team(impl_->threads, [&] {  // which is at hand from token to token
+    while (const std::optional<GeneratedToken> token = next()) {
+      if (!on_token(*token) && !impl_->end) impl_->end = GenerationEnd{EndKind::cancelled, -1, {}};
+    }
+  });
   return *impl_->end;
 }
 

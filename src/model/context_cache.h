@@ -9,6 +9,7 @@
 #include "sightline/context.h"
 #include "sightline/kv_cache.h"
 #include "src/model/config.h"
+#include "src/model/pass_memory.h"
 
 namespace sightline::model {
 
@@ -48,6 +49,7 @@ struct Context::Impl {
   std::int64_t room = 0;
   std::unique_ptr<ContextCache> cache;
   std::vector<std::int32_t> tokens;
+  PassMemory memory;            // of passes of few rows that add to this text
   std::int64_t turned_for = 0;  // the length whose rope frequencies the keys have been turned by
 
   std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }

@@ -38,7 +38,7 @@ void FeedForward::run_rows(const LayerWeights& weights, const float* x, std::int
 
 void FeedForward::plain(const MlpWeights& mlp, const float* x, std::int64_t rows, float* y) {
   const std::int64_t values = rows * mlp.up.weight.rows;
-  float* inner = inner_.of_size(values);
+  float* inner = pass_.memory.inner.of_size(values);
   apply(pass_, mlp.up, x, rows, inner);
   activate(pass_.config.activation, {inner, static_cast<std::size_t>(values)}, pass_.options.threads);
   apply(pass_, mlp.down, inner, rows, y);
@@ -46,14 +46,14 @@ void FeedForward::plain(const MlpWeights& mlp, const float* x, std::int64_t rows
 
 void FeedForward::gated(const MlpWeights& mlp, const float* x, std::int64_t rows, float* y) {
   const std::int64_t values = rows * pass_.config.inner_width;
-  float* inner = inner_.of_size(2 * values);
+  float* inner = pass_.memory.inner.of_size(2 * values);
   if (mlp.layout == GateLayout::separate) {
     apply(pass_, mlp.gate, x, rows, inner);
     apply(pass_, mlp.up, x, rows, inner + values);
     gate(mlp, rows, inner, inner);
     return apply(pass_, mlp.down, inner, rows, y);
   }
-  float* to = gated_.of_size(values);
+  float* to = pass_.memory.gated.of_size(values);
   apply(pass_, mlp.fused, x, rows, inner);
   gate(mlp, rows, inner, to);
   apply(pass_, mlp.down, to, rows, y);
@@ -83,7 +83,7 @@ void FeedForward::gate(const MlpWeights& mlp, std::int64_t rows, const float* fr
 
 void FeedForward::run_experts(const LayerWeights& weights, const float* x, std::int64_t rows, float* y) {
   const ExpertSizes& sizes = pass_.config.experts;
-  float* logits = router_.of_size(rows * sizes.count);
+  float* logits = pass_.memory.router.of_size(rows * sizes.count);
   apply(pass_, weights.router, x, rows, logits);
   const ops::ExpertChoice choice = ops::choose_experts(logits, rows, sizes.count, sizes.used);
   std::fill_n(y, rows * pass_.config.width, 0.0f);
@@ -94,7 +94,7 @@ void FeedForward::run_expert(const MlpWeights& expert, const std::vector<ops::Ex
                              float* y) {
   if (chosen.empty()) return;
   const std::int64_t width = pass_.config.width, count = static_cast<std::int64_t>(chosen.size());
-  float *gathered = gathered_.of_size(2 * kFeedForwardRows * width), *result = gathered + count * width;
+  float *gathered = pass_.memory.gathered.of_size(2 * kFeedForwardRows * width), *result = gathered + count * width;
   for (std::int64_t i = 0; i < count; ++i) std::copy_n(x + chosen[i].row * width, width, gathered + i * width);
   gated(expert, gathered, count, result);
   ops::add_expert(chosen, result, width, y, pass_.options.threads);

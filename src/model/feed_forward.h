@@ -35,7 +35,6 @@ class FeedForward {
   void gate(const MlpWeights& mlp, std::int64_t rows, const float* from, float* to) const;
 
   const Pass& pass_;
-  Scratch inner_, gated_, router_, gathered_;
 };
 
 }  // namespace sightline::model

@@ -9,8 +9,8 @@
 namespace sightline::model {
 
 ForwardPass::ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<PassSequence> sequences,
-                         const ForwardOptions& options)
-    : weights_(weights), pass_(config, sequences, options), attention_(pass_), feed_forward_(pass_) {
+                         const ForwardOptions& options, PassMemory& memory)
+    : weights_(weights), pass_(config, sequences, options, memory), attention_(pass_), feed_forward_(pass_) {
   result_.width = config.width;
   result_.row_begin.push_back(0);
   for (const PassSequence& text : sequences) {
@@ -84,7 +84,7 @@ void ForwardPass::run_layer(int layer) {
   const LayerWeights& weights = weights_.layer(layer, config);
   if (config.parallel_residual) return run_parallel(layer, weights);
   const bool before = config.norm_place != NormPlace::after;
-  float* branch = branch_.of_size(pass_.rows() * config.width);
+  float* branch = pass_.memory.branch.of_size(pass_.rows() * config.width);
   attention_.run(layer, weights.attention, before ? normalised(weights.attention_norm) : hidden_.data(), branch);
   add_branch(weights.attention_post_norm);
   if (!before) normalise_hidden(weights.attention_norm);
@@ -96,7 +96,7 @@ void ForwardPass::run_layer(int layer) {
 // hidden += attention(norm(hidden)) + mlp(norm'(hidden)), both of the same hidden rows.
 void ForwardPass::run_parallel(int layer, const LayerWeights& weights) {
   const std::int64_t values = pass_.rows() * pass_.config.width;
-  float *attended = branch_.of_size(2 * values), *fed = attended + values;
+  float *attended = pass_.memory.branch.of_size(2 * values), *fed = attended + values;
   attention_.run(layer, weights.attention, normalised(weights.attention_norm), attended);
   feed_forward_.run(weights, normalised(weights.mlp_norm), fed);
   const int threads = pass_.options.threads;
@@ -106,7 +106,7 @@ void ForwardPass::run_parallel(int layer, const LayerWeights& weights) {
 
 // hidden += branch, or norm(branch) where the norms stand around a block.
 void ForwardPass::add_branch(const ops::Norm& post_norm) {
-  float* branch = branch_.of_size(static_cast<std::int64_t>(hidden_.size()));
+  float* branch = pass_.memory.branch.of_size(static_cast<std::int64_t>(hidden_.size()));
   const int threads = pass_.options.threads;
   if (pass_.config.norm_place == NormPlace::around) {
     ops::normalise(post_norm, branch, pass_.rows(), branch, threads);
@@ -115,7 +115,7 @@ void ForwardPass::add_branch(const ops::Norm& post_norm) {
 }
 
 const float* ForwardPass::normalised(const ops::Norm& norm) {
-  float* to = normed_.of_size(static_cast<std::int64_t>(hidden_.size()));
+  float* to = pass_.memory.normed.of_size(static_cast<std::int64_t>(hidden_.size()));
   ops::normalise(norm, hidden_.data(), pass_.rows(), to, pass_.options.threads);
   return to;
 }

@@ -24,7 +24,7 @@ inline std::int64_t logit_rows_read(std::int64_t vocabulary) {
 class ForwardPass {
  public:
   ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<PassSequence> sequences,
-              const ForwardOptions& options);
+              const ForwardOptions& options, PassMemory& memory);
 
   ForwardResult run();
 
@@ -52,8 +52,7 @@ class ForwardPass {
   SelfAttention attention_;
   FeedForward feed_forward_;
   ForwardResult result_;
-  Rows hidden_;              // [rows, width]
-  Scratch normed_, branch_;  // [rows, width]
+  Rows hidden_;  // [rows, width]
 };
 
 }  // namespace sightline::model

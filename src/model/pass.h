@@ -8,8 +8,8 @@
 #include "sightline/transformer.h"
 #include "src/model/config.h"
 #include "src/model/context_cache.h"
+#include "src/model/pass_memory.h"
 #include "src/ops/linear.h"
-#include "src/tensor/aligned_buffer.h"
 
 namespace sightline::model {
 
@@ -26,8 +26,8 @@ struct PassSequence {
 /// What the steps of a pass share. Rows of all sequences stand one after the other, so that linear layers see them as
 /// one matrix: sequence s owns rows [row_begin[s], row_begin[s + 1]).
 struct Pass {
-  Pass(const TransformerConfig& of, std::span<PassSequence> texts, const ForwardOptions& how)
-      : config(of), sequences(texts), options(how) {
+  Pass(const TransformerConfig& of, std::span<PassSequence> texts, const ForwardOptions& how, PassMemory& to_use)
+      : config(of), sequences(texts), options(how), memory(to_use) {
     for (const PassSequence& text : texts) row_begin.push_back(row_begin.back() + text.length());
   }
 
@@ -36,22 +36,8 @@ struct Pass {
   const TransformerConfig& config;
   const std::span<PassSequence> sequences;
   const ForwardOptions& options;
+  PassMemory& memory;
   std::vector<std::int64_t> row_begin{0};
-};
-
-/// Memory that one layer after the other uses: grown to the most that was asked for, never zeroed.
-class Scratch {
- public:
-  float* of_size(std::int64_t values) {
-    if (static_cast<std::size_t>(values) > buffer_.size()) {
-      buffer_ = {};
-      buffer_ = AlignedBuffer<float>(static_cast<std::size_t>(values), huge_page_resource());
-    }
-    return buffer_.data();
-  }
-
- private:
-  AlignedBuffer<float> buffer_;
 };
 
 /// y = layer(x), with the pass's threads and precision.

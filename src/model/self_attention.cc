@@ -41,7 +41,7 @@ void SelfAttention::run(int layer, const AttentionWeights& weights, const float*
     ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.query, pass_.options.threads);
     ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.key, pass_.options.threads);
   }
-  float* mixed = mixed_.of_size(pass_.rows() * config.query_heads * config.head_width);
+  float* mixed = pass_.memory.mixed.of_size(pass_.rows() * config.query_heads * config.head_width);
   for (std::size_t s = 0; s < pass_.sequences.size(); ++s) attend(layer, static_cast<int>(s), weights, heads);
   apply(pass_, weights.output, mixed, pass_.rows(), y);
 }
@@ -51,7 +51,7 @@ SelfAttention::Heads SelfAttention::project(const AttentionWeights& weights, con
   const std::int64_t rows = pass_.rows(), d = config.head_width;
   const std::int64_t query_width = config.query_heads * d, kv_width = config.kv_heads * d;
   const std::int64_t all = query_width + 2 * kv_width;
-  float* to = projected_.of_size(rows * all);
+  float* to = pass_.memory.projected.of_size(rows * all);
   const auto heads = [&](float* first, std::int64_t count, std::int64_t row_stride, std::int64_t head_stride) {
     return ops::HeadRows{first, rows, count, row_stride, head_stride};
   };
@@ -99,11 +99,11 @@ void SelfAttention::attend(int layer, int sequence, const AttentionWeights& weig
   const LayerAttention call{AttentionKind::self, layer, sequence, problem};
   const Observations see = options.observer != nullptr ? options.observer->request(call) : Observations{};
   const std::int64_t length = problem.q.shape[2], width = config.query_heads * config.head_width;
-  float* mixed = mixed_.of_size(pass_.rows() * width) + pass_.row_begin[sequence] * width;
+  float* mixed = pass_.memory.mixed.of_size(pass_.rows() * width) + pass_.row_begin[sequence] * width;
   const MutableTensorView out{mixed, DType::f32, problem.q.shape, {length * width, config.head_width, width, 1}};
   attention(problem, out, see,
             {.threads = options.threads,
-             .workspace = &workspace_,
+             .workspace = &pass_.memory.workspace,
              .progress = options.progress,
              .precision = options.precision});
   if (options.observer != nullptr) options.observer->done(call);

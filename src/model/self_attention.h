@@ -30,8 +30,6 @@ class SelfAttention {
 
   const Pass& pass_;
   std::vector<ops::RopeTable> ropes_;  // of config.ropes, for the pass's rows
-  Scratch projected_, mixed_;
-  Workspace workspace_;
 };
 
 }  // namespace sightline::model

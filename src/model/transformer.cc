@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/cpu/parallel.h"
 #include "src/format/gguf.h"
 #include "src/format/json.h"
 #include "src/model/batch.h"
@@ -35,6 +36,14 @@ void check_options(const TransformerConfig& config, const ForwardOptions& option
   if (options.precision == Precision::fast && !fast_available()) {
     throw BadArgument("this machine has no instruction for products of bf16: use exact precision");
   }
+}
+
+// Whether the first text's context lends its memory: that of many rows would stay taken for nothing.
+bool keeps_memory(std::span<const TokenSequence> batch, std::span<const PassSequence> sequences) {
+  constexpr std::int64_t kFewRows = 16;
+  std::int64_t rows = 0;
+  for (const PassSequence& text : sequences) rows += text.length();
+  return !batch.empty() && batch.front().context != nullptr && rows <= kFewRows;
 }
 
 }  // namespace
@@ -92,7 +101,12 @@ ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const F
   check_options(impl_->config, options);
   try {
     PreparedBatch prepared(impl_->config, batch);
-    ForwardResult result = ForwardPass(impl_->config, impl_->weights, prepared.sequences(), options).run();
+    PassMemory fresh;
+    PassMemory& memory = keeps_memory(batch, prepared.sequences()) ? batch.front().context->impl().memory : fresh;
+    ForwardResult result;
+    cpu::with_team(options.threads, [&] {
+      result = ForwardPass(impl_->config, impl_->weights, prepared.sequences(), options, memory).run();
+    });
     prepared.commit();
     return result;
   } catch (const std::bad_alloc&) {

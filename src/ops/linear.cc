@@ -31,7 +31,6 @@ void linear_block(const ops::LinearBlock& block) {
   if (weight.transposed) return one_row_transposed(block);
   // Rows that end within the chains have to be padded.
   if (weight.cols != block.padded_in) return many_rows(block);
-  if (is_block(weight.dtype) && block.turned_x == nullptr) return many_rows(block);
   one_row(block);
 }
 
@@ -68,6 +67,16 @@ Cuts cut_few(std::int64_t rows, std::int64_t out, int threads) {
   return {rows, std::clamp<std::int64_t>(round_up(parts(out, threads), kOutsTile), 64, 256), kOutsTile};
 }
 
+// One row: weights come in streams, one for each quarter of a task, and every stream begins by waiting for memory. Of
+// one MiB a task, or what falls to each thread, that is 5 %; of 64 outputs a stream, as for a few rows, it was 20 %.
+// Where there are more threads than one they take a quarter of their part at a time, in case something else runs.
+Cuts cut_one(const WeightMatrix& weight, int threads) {
+  if (threads == 1) return {1, weight.rows, kOutsTile};
+  const std::int64_t part = parts(weight.rows, threads);
+  const std::int64_t long_enough = parts(1 << 20, std::max<std::int64_t>(weight.row_bytes(), 1));
+  return {1, round_up(std::min(part, std::max(parts(part, 4), long_enough)), kOutsTile), kOutsTile};
+}
+
 // Many rows: a panel of weights is widened once for all rows of a task. 256 KiB of them stay in the second-level cache
 // while tiles of rows pass by, whose inputs come from further away; but tiles should pass by 16 outputs at least.
 Cuts cut_many(std::int64_t rows, std::int64_t out, std::int64_t padded_in, int threads) {
@@ -79,19 +88,18 @@ Cuts cut_many(std::int64_t rows, std::int64_t out, std::int64_t padded_in, int t
   return {round_up(parts(rows, row_parts), kRowsTile), outs, outs};
 }
 
+Cuts cut(const WeightMatrix& weight, std::int64_t rows, std::int64_t padded_in, int threads) {
+  if (rows == 1 && !weight.transposed) return cut_one(weight, threads);
+  if (rows <= kFewRows) return cut_few(rows, weight.rows, threads);
+  return cut_many(rows, weight.rows, padded_in, threads);
+}
+
 AlignedBuffer<float> pad_rows(const float* x, std::int64_t rows, std::int64_t in, std::int64_t padded_in) {
   AlignedBuffer<float> padded = AlignedBuffer<float>::zeroed(rows * padded_in);
   for (std::int64_t r = 0; r < rows && in > 0; ++r) {
     std::memcpy(padded.data() + r * padded_in, x + r * in, in * sizeof(float));
   }
   return padded;
-}
-
-// As LinearBlock::turned_x has it.
-AlignedBuffer<float> turn_row(const float* x, std::int64_t in) {
-  AlignedBuffer<float> turned(in);
-  for (std::int64_t i = 0; i < in; ++i) turned[i / 16 * 16 + i % 4 * 4 + i % 16 / 4] = x[i];
-  return turned;
 }
 
 const FastLinear& fast_unit(const FastProducts& products) {
@@ -113,17 +121,14 @@ void linear(const Linear& layer, const float* x, std::int64_t rows, float* y, in
   if (padded_in != in) padded = pad_rows(x, rows, in, padded_in);
   const float* rows_in = padded.empty() ? x : padded.data();
 
-  AlignedBuffer<float> turned;
-  if (rows == 1 && is_block(layer.weight.dtype)) turned = turn_row(x, in);
-
   const int workers = cpu::Workers(threads).count();
-  const Cuts cuts = rows <= kFewRows ? cut_few(rows, out, workers) : cut_many(rows, out, padded_in, workers);
+  const Cuts cuts = cut(layer.weight, rows, padded_in, workers);
   const std::int64_t row_blocks = parts(rows, cuts.rows), out_blocks = parts(out, cuts.outs);
   const auto compute = SIGHTLINE_DISPATCH(linear_block);
   cpu::parallel_for(row_blocks * out_blocks, threads, [&](std::int64_t task) {
     const std::int64_t row = task / out_blocks * cuts.rows, o = task % out_blocks * cuts.outs;
     compute({&layer, rows_in, y, padded_in, row, std::min(row + cuts.rows, rows), o, std::min(o + cuts.outs, out),
-             cuts.panel_outs, turned.data()});
+             cuts.panel_outs});
   });
 }
 

@@ -17,9 +17,6 @@ struct LinearBlock {
   std::int64_t out_begin, out_end;
   std::int64_t panel_outs;  // outputs whose weights are widened together; a multiple of 4
 
-  // For one row and weights in blocks: of each 16 inputs first 0, 4, 8, 12, then 1, 5, ..., or null.
-  const float* turned_x;
-
   float bias(std::int64_t out) const { return layer->bias == nullptr ? 0.0f : layer->bias[out]; }
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -18,6 +19,23 @@ constexpr double kNone = -std::numeric_limits<double>::infinity();
 
 void require(bool holds, const char* option, double value, const char* range) {
   if (!holds) throw BadArgument(fmt::format("{} is {}: it can be {}", option, value, range));
+}
+
+// The first of the largest, NaN aside; none where no logit is a number above minus infinity. Sixteen maxima, since a
+// compiler must not make them of one, and a vocabulary is as long as a tenth of a small model's step.
+std::optional<std::int32_t> likeliest(std::span<const float> logits) {
+  constexpr std::size_t kMaxima = 16;
+  constexpr float kLeast = -std::numeric_limits<float>::infinity();
+  std::array<float, kMaxima> most;
+  most.fill(kLeast);
+  std::size_t i = 0;
+  for (; i + kMaxima <= logits.size(); i += kMaxima) {
+    for (std::size_t j = 0; j < kMaxima; ++j) most[j] = logits[i + j] > most[j] ? logits[i + j] : most[j];
+  }
+  for (; i < logits.size(); ++i) most[0] = std::max(most[0], logits[i]);
+  const float best = *std::ranges::max_element(most);
+  if (best == kLeast) return std::nullopt;
+  return static_cast<std::int32_t>(std::ranges::find(logits, best) - logits.begin());
 }
 
 std::span<const std::int32_t> last_of(std::span<const std::int32_t> past, std::int64_t count) {
@@ -44,6 +62,7 @@ Sampler::Sampler(const model::SamplingOptions& options) : options_(options), ran
 }
 
 std::optional<std::int32_t> Sampler::next(std::span<const float> logits, std::span<const std::int32_t> past) {
+  if (options_.temperature == 0 && options_.repeat_penalty == 1) return likeliest(logits);
   collect(logits);
   if (options_.repeat_penalty != 1) penalise(last_of(past, options_.repeat_last));
   const auto best = std::max_element(logits_.begin(), logits_.end());

@@ -92,6 +92,21 @@ TEST(Sampler, TakesTheLikeliestAtTemperatureZero) {
   EXPECT_EQ(one({}, {}), -1);
 }
 
+TEST(Sampler, TakesTheFirstOfTheLikeliestWhereverItStands) {
+  Sampler sampler({});
+  for (const std::size_t size : {1, 15, 16, 17, 50}) {
+    for (std::size_t at = 0; at < size; ++at) {
+      std::vector<float> logits(size, -2.0f);
+      for (std::size_t i = 0; i < size; i += 3) logits[i] = kNan;
+      logits[at] = -1.0f;
+      if (at + 7 < size) logits[at + 7] = -1.0f;
+      EXPECT_EQ(sampler.next(logits, {}), static_cast<std::int32_t>(at));
+    }
+    EXPECT_EQ(sampler.next(std::vector<float>(size, kNan), {}), std::nullopt);
+    EXPECT_EQ(sampler.next(std::vector<float>(size, -std::numeric_limits<float>::infinity()), {}), std::nullopt);
+  }
+}
+
 TEST(Sampler, WeakensTokensSeenLately) {
   const std::vector<float> logits = {4, 3, -1, -1.5f};
   EXPECT_EQ(one({.repeat_penalty = 2}, logits, {0}), 1);        // 2, 3, -1, -1.5

@@ -55,10 +55,21 @@ HWY_INLINE const T* from_memory(const T (&array)[kCount]) {
   return at;
 }
 
+using Word __attribute__((aligned(1), may_alias)) = std::uint32_t;
+HWY_INLINE const Word* word_at(const std::byte* from) {
+  asm("" : "+r"(from));
+  return reinterpret_cast<const Word*>(from);
+}
+
 // table[code & 15]
 HWY_INLINE F look_up(F table, U codes) { return hn::TableLookupLanes(table, hn::Indices512<float>{codes.raw}); }
 HWY_INLINE F look_up(F clear, F set, MaskF fifth, U codes) {
   return hn::IfThenElse(fifth, look_up(set, codes), look_up(clear, codes));
+}
+// The number of bits 0 to 3 of codes, and bit 4 of fifth, among both tables. Highway 1.0 has no such operation.
+HWY_INLINE F look_up(F clear, F set, U fifth, U codes) {
+  const U index = hn::IfVecThenElse(hn::Set(kU32, 16), fifth, codes);
+  return F{_mm512_permutex2var_ps(clear.raw, index.raw, set.raw)};
 }
 
 template <class T>
@@ -81,6 +92,12 @@ HWY_INLINE F fp4_scale(std::byte exponent) {
   return hn::BitCast(kF32, hn::Set(kU32, e < 2 ? 0x00200000u << e : (e - 1) << 23));
 }
 
+// The scale that a block of this type begins with, which is what its constructor is given.
+template <DType kType>
+HWY_INLINE F first_scale(const std::byte* from) {
+  return kType == DType::mxfp4 ? fp4_scale(from[0]) : f16_of_block(from);
+}
+
 // A block as kParts parts: emit<part>(sink) calls sink(i, F) for each 16 of them, i ascending. What
 // the parts share is worked out first, so that parts of several rows can take turns: the fma of one row depend on each
 // other, and those of a whole block would fill the schedulers of the machine with waiting instructions.
@@ -89,21 +106,20 @@ struct TableBlock {
   static constexpr int kParts = 1;
   static constexpr bool kFive = kType == DType::q5_0 || kType == DType::q5_1;
 
-  HWY_INLINE explicit TableBlock(const std::byte* from) : from_(from) {
+  HWY_INLINE TableBlock(const std::byte* from, F d) : from_(from) {
     if constexpr (kType == DType::q4_0) {
-      table_ = hn::Mul(count_from<16>(-8), f16_of_block(from));
+      table_ = hn::Mul(count_from<16>(-8), d);
     } else if constexpr (kType == DType::q4_1) {
-      table_ = fma(count_from<16>(0), f16_of_block(from), f16_splat(from + 2));
+      table_ = fma(count_from<16>(0), d, f16_splat(from + 2));
     } else if constexpr (kType == DType::iq4_nl) {
-      table_ = hn::Mul(table_of(kIq4Levels), f16_of_block(from));
+      table_ = hn::Mul(table_of(kIq4Levels), d);
     } else if constexpr (kType == DType::mxfp4) {
-      table_ = hn::Mul(table_of(kFp4Levels), fp4_scale(from[0]));
+      table_ = hn::Mul(table_of(kFp4Levels), d);
     } else if constexpr (kType == DType::q5_0) {
-      const F d = f16_of_block(from);
       table_ = hn::Mul(count_from<16>(-16), d);
       table_on_ = hn::Mul(count_from<16>(0), d);
     } else if constexpr (kType == DType::q5_1) {
-      const F d = f16_of_block(from), m = f16_splat(from + 2);
+      const F m = f16_splat(from + 2);
       table_ = fma(count_from<16>(0), d, m);
       table_on_ = fma(count_from<16>(16), d, m);
     }
@@ -114,8 +130,10 @@ struct TableBlock {
     constexpr std::size_t kCodes = block_layout(kType).bytes - 16;
     const U codes = codes_at(from_ + kCodes);
     if constexpr (kFive) {
+      alignas(64) static constexpr std::uint32_t kTo4[16] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+      // Bit i of the 16 at `at` goes to bit 4 of lane i: 8 bits before it are read along, so that all shift right.
       const auto fifth = [&](std::size_t at) SIGHTLINE_LAMBDA {
-        return hn::LoadMaskBits(kF32, reinterpret_cast<const std::uint8_t*>(from_) + at);
+        return hn::Shr(hn::Set(kU32, *word_at(from_ + at - 1)), hn::Load(kU32, kTo4));
       };
       sink(0, look_up(table_, table_on_, fifth(kCodes - 4), codes));
       sink(16, look_up(table_, table_on_, fifth(kCodes - 2), hn::ShiftRight<4>(codes)));
@@ -134,7 +152,7 @@ template <>
 struct TableBlock<DType::q8_0> {
   static constexpr int kParts = 1;
 
-  HWY_INLINE explicit TableBlock(const std::byte* from) : from_(from), d_(f16_of_block(from)) {}
+  HWY_INLINE TableBlock(const std::byte* from, F d) : from_(from), d_(d) {}
   template <int kPart, class Sink>
   HWY_INLINE void emit(Sink sink) const {
     sink(0, hn::Mul(signed_numbers(bytes_at(from_ + 2)), d_));
@@ -292,9 +310,18 @@ struct TableBlock<DType::iq4_xs> {
   const float* stored_;
 };
 
+template <DType kType>
+HWY_INLINE TableBlock<kType> table_block(const std::byte* from) {
+  if constexpr (TableBlock<kType>::kParts == 1) {
+    return TableBlock<kType>(from, first_scale<kType>(from));
+  } else {
+    return TableBlock<kType>(from);
+  }
+}
+
 template <DType kType, class Sink>
 HWY_INLINE void widen_block(const std::byte* HWY_RESTRICT from, Sink sink) {
-  const TableBlock<kType> block(from);
+  const auto block = table_block<kType>(from);
   unroll<TableBlock<kType>::kParts>([&](auto part)
                                         SIGHTLINE_LAMBDA { block.template emit<decltype(part)::value>(sink); });
 }
