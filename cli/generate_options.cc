@@ -40,6 +40,7 @@ void add_generate(CLI::App& app, Options& options) {
   command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
   add_generation_options(command, options);
   add_sampling_options(command, options);
+  add_block_option(command, options);
   command.add_flag("--json", options.json, "A line of JSON a token, with what it looked at");
   command.add_option("--layer", options.layer, "Only this layer's maps in these lines")->type_name("L");
   command.add_option("--head", options.head, "Only this head's")->type_name("H");

@@ -48,6 +48,7 @@ std::string look_text(const Options& options, const engine::Look& look, const en
   } else {
     add_token_view(painter, look, options);
   }
+  add_knock_outs(painter, look);
   add_caveat(painter);
   return painter.result();
 }

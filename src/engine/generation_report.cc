@@ -4,6 +4,7 @@
 
 #include "sightline/attention.h"
 #include "sightline/error.h"
+#include "src/engine/report_fields.h"
 #include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
@@ -107,6 +108,7 @@ ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& pr
           {"text", prompted.text},
           {"tokens", prompt_json(prompted)},
           {"segments", segments_json()},
+          {"blocked", knock_outs_json(prompted.knock_outs)},
           {"context", prompted.generation.context()},
           {"cache", {{"keys", dtype_name(options.cache.keys)}, {"values", dtype_name(options.cache.values)}}},
           {"sampling", sampling_json(options.sampling)}};

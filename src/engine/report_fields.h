@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/engine/knock_out.h"
 #include "src/engine/report.h"
 
 namespace sightline::engine {
@@ -51,6 +52,9 @@ std::vector<MapId> report_maps(const Look& look, const ReportOptions& options);
 
 /// What a map's scores went through, and which keys its rows see.
 ReportJson score_json(const ScoreRule& rule);
+
+/// What was knocked out. Ranges [begin, end) of tokens; no end: those to come, too.
+ReportJson knock_outs_json(std::span<const TextKnockOut> knock_outs);
 
 std::string_view kind_name(model::AttentionKind kind);  // "self", "cross"
 

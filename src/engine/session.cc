@@ -94,13 +94,23 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   const std::vector<int> keep = distinct_layers(options.keep_layers);
   Capture capture({data.segments, keep, top, data.threads, &progress});
   const model::TokenSequence sequence{ids, types};
+  const std::vector<model::KnockOut> knock_outs = model_knock_outs(data.knock_outs, data.model.config);
   model::ForwardResult result = transformer.forward({&sequence, 1}, {.threads = data.threads,
                                                                      .observer = &capture,
                                                                      .progress = progress.hook(),
-                                                                     .keep_hidden_states = options.hidden});
+                                                                     .keep_hidden_states = options.hidden,
+                                                                     .knock_outs = knock_outs});
   data.hidden_states = std::move(result.hidden_states);
   data.layers = capture.take_layers();
   data.summaries = capture.take_summaries();
+}
+
+// What a knock-out can call the parts of a text.
+std::vector<std::string> segment_names(bool goes_on) {
+  std::vector<std::string> names;
+  for (std::int32_t segment = 0; segment < kSegments; ++segment) names.emplace_back(segment_name(segment));
+  if (goes_on) names.emplace_back("generated");
+  return names;
 }
 
 std::optional<std::int64_t> memory_for(const SessionOptions& options) {
@@ -197,7 +207,8 @@ std::vector<LookToken> Session::read_prompt(const Prompt& prompt) const {
   return look_tokens(prompt.text, encode(prompt.text, how), model_.tokenizer.spelling());
 }
 
-PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options) const {
+PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options,
+                                     std::span<const std::string> knock_outs) const {
   return within_memory(kNoMemoryForGeneration, [&] {
     model::GenerationOptions whole = with_context(options, facts_);
     whole.threads = options_.threads;
@@ -206,9 +217,19 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     for (const LookToken& token : tokens) read.ids.push_back(token.id);
     read.segments = segments_of(tokens, facts_.config.causal);
     read.segment_count = kSegments;
+    const Axis words = words_of_tokens(prompt.text, tokens, /*cut=*/false);
+    std::vector<TextKnockOut> blocked =
+        resolve_knock_outs(knock_outs, {.model = facts_,
+                                        .words = words,
+                                        .tokens = tokens,
+                                        .segment_names = segment_names(/*goes_on=*/true),
+                                        .segment_of_token = read.segments,
+                                        .growing = read.generated()});
+    for (model::KnockOut& one : model_knock_outs(blocked, facts_.config)) whole.knock_outs.push_back(std::move(one));
     require_memory(plan_generation(whole), memory_for(options_),
                    "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
-    return PromptedGeneration{prompt.text, std::move(tokens), model::Generation(model_, std::move(read), whole)};
+    return PromptedGeneration{prompt.text, std::move(tokens), std::move(blocked),
+                              model::Generation(model_, std::move(read), whole)};
   });
 }
 
@@ -235,6 +256,11 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->dropped = dropped_text(text, data->tokens, encoding.cut > 0);
   number_words(data->words, data->tokens);
   data->segments = segments_of(data->tokens, facts_.config.causal);
+  data->knock_outs = resolve_knock_outs(options.knock_outs, {.model = facts_,
+                                                             .words = data->words,
+                                                             .tokens = data->tokens,
+                                                             .segment_names = segment_names(/*goes_on=*/false),
+                                                             .segment_of_token = data->segments});
   run_model(model_.transformer, encoding, top, options, *data);
   return Look(data);
 }

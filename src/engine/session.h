@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sightline/generation.h"
 #include "sightline/model.h"
+#include "src/engine/knock_out.h"
 #include "src/engine/look.h"
 #include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
@@ -33,15 +35,17 @@ struct SessionOptions {
 struct LookOptions {
   bool truncate = false;  // cut a text that is over the model's length instead of refusing it
   int top = 4;            // keys kept a row, 1..64 less the number of special tokens (which are kept on top of it)
-  std::vector<int> keep_layers = {};  // layers, from 1, that can be looked into afterwards; empty: all
-  bool hidden = false;                // keep the hidden states, for SavedTensors
-  Progress* progress = nullptr;       // told of the pass as it goes on; false ends it with Cancelled
+  std::vector<int> keep_layers = {};         // layers, from 1, that can be looked into afterwards; empty: all
+  bool hidden = false;                       // keep the hidden states, for SavedTensors
+  std::vector<std::string> knock_outs = {};  // as parse_knock_out() reads them; all of them hold at once
+  Progress* progress = nullptr;              // told of the pass as it goes on; false ends it with Cancelled
 };
 
 /// A text that a model writes on, and the prompt as it was read.
 struct PromptedGeneration {
   std::string text;  // of the prompt
   std::vector<LookToken> prompt;
+  std::vector<TextKnockOut> knock_outs;
   model::Generation generation;
 };
 
@@ -61,14 +65,16 @@ class Session {
   /// One forward pass that observes every head, and one more of attention alone with special keys hidden (for
   /// `text_entropy`). Throws BadArgument for a text that is empty, that leaves no token, that is not UTF-8 (naming the
   /// byte), or that is longer than the model's limit without `truncate` (naming limit and length), and for a layer in
-  /// `keep_layers` that the model does not have; Cancelled; OutOfMemory, also before the pass where plan_look() is more
-  /// than there is.
+  /// `keep_layers` that the model does not have, or a knock-out of what is not there; Cancelled; OutOfMemory, also
+  /// before the pass where plan_look() is more than there is.
   Look look(std::string_view text, const LookOptions& options = {}) const;
 
   /// A text that goes on from `prompt`, of which nothing has run yet, with the session's threads; its segments are
-  /// those of a look (Segment) and what is generated. Throws what model::Generation's constructor throws; OutOfMemory,
-  /// also where plan_generation() is more than there is.
-  PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options = {}) const;
+  /// those of a look (Segment) and what is generated. `knock_outs`: as parse_knock_out() reads them, beside those of
+  /// the options; words are those of the prompt. Throws what model::Generation's constructor throws; OutOfMemory, also
+  /// where plan_generation() is more than there is.
+  PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options = {},
+                              std::span<const std::string> knock_outs = {}) const;
 
   /// What generate() will take.
   MemoryPlan plan_generation(const model::GenerationOptions& options = {}) const;
