@@ -81,6 +81,7 @@ void add_look(CLI::App& app, Options& options) {
   add_text_options(command, options);
   add_prompt_options(command, options);
   command.add_flag("--special", options.special, "Take spellings of special tokens in the text\nfor those tokens");
+  add_block_option(command, options);
   command.add_option("--token", options.token, "Show one word's row through every head instead")->type_name("WORD");
   add_map_options(command, options);
   add_top_option(command, options, "Keys a row: 3 in a word's view, 4 in reports, 62 at most");
@@ -98,6 +99,7 @@ void add_look(CLI::App& app, Options& options) {
 void add_explain(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("explain", "Follow one token through the four steps of attention");
   add_text_options(command, options);
+  add_block_option(command, options);
   command.add_option("--token", options.token, "The token whose row is explained")->type_name("WORD")->required();
   add_map_options(command, options);
   add_top_option(command, options, "List only the N heaviest keys");
@@ -112,6 +114,7 @@ void add_explain(CLI::App& app, Options& options) {
 void add_map(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("map", "Draw a head's map, or all of them");
   add_text_options(command, options);
+  add_block_option(command, options);
   add_map_options(command, options);
   command.add_flag("--all", options.all, "Draw the sheet of all layers and heads");
   command.add_option("-o,--output", options.output, "The picture (.png, .svg) or the numbers (.npy)")

@@ -112,15 +112,14 @@ class ExplainView {
   }
 
   void add_hidden() {
-    const std::int64_t hidden = std::ssize(steps_.keys) - steps_.visible.count();
+    const std::int64_t hidden = std::ssize(steps_.keys) - std::ssize(steps_.visible);
     if (hidden > 0)
       painter_.note(fmt::format("{} of the {} tokens are not seen by this row", hidden, steps_.keys.size()));
   }
 
   // With --top the heaviest ones, in the order of the text all the same.
   std::vector<std::size_t> listed_keys() const {
-    std::vector<std::size_t> keys(static_cast<std::size_t>(steps_.visible.count()));
-    std::iota(keys.begin(), keys.end(), static_cast<std::size_t>(steps_.visible.begin));
+    std::vector<std::size_t> keys(steps_.visible.begin(), steps_.visible.end());
     if (!options_.top || keys.size() <= static_cast<std::size_t>(*options_.top)) return keys;
     std::stable_sort(keys.begin(), keys.end(), [&](std::size_t a, std::size_t b) {
       return heavier(steps_.keys[a].weight, steps_.keys[b].weight);
@@ -171,10 +170,10 @@ class ExplainView {
 
   void add_rest() {
     const auto listed = listed_keys();
-    if (std::cmp_equal(listed.size(), steps_.visible.count())) return;
+    if (listed.size() == steps_.visible.size()) return;
     double rest = 1 - missing_weight();
     for (const std::size_t key : listed) rest -= steps_.keys[key].weight;
-    add_sum_line(fmt::format("{} more", steps_.visible.count() - std::ssize(listed)), rest < 0 ? 0.0 : rest);
+    add_sum_line(fmt::format("{} more", steps_.visible.size() - listed.size()), rest < 0 ? 0.0 : rest);
   }
 
   void add_peaks() {
@@ -211,6 +210,7 @@ void run_explain(const Options& options) {
   if (options.json) return write_output(engine::report_text(engine::build_report(look, report, {&steps, 1})));
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
   ExplainView(painter, look, steps, options).add();
+  add_knock_outs(painter, look);
   add_caveat(painter);
   write_output(painter.result());
 }

@@ -149,7 +149,9 @@ void run_generate(const Options& options) {
   const engine::Session session = open_session(options);
   engine::require_maps(session.model(), {options.layer, options.head});
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
-  engine::PromptedGeneration prompted = session.generate(prompt_of(input, options, session, /*answering=*/true), how);
+  engine::PromptedGeneration prompted =
+      session.generate(prompt_of(input, options, session, /*answering=*/true), how, options.knock_outs);
+  for (const std::string& note : engine::knock_out_notes(prompted.knock_outs, /*causal=*/true)) write_note(note);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
   Output output(options, prompted);
   output.begin(session.model(), how);

@@ -36,6 +36,7 @@ void add_generate(CLI::App& app, Options& options) {
   add_prompt_options(command, options);
   add_generation_options(command, options);
   add_sampling_options(command, options);
+  add_block_option(command, options);
   command.add_flag("--json", options.json, "A line of JSON a token, with what it looked at");
   command.add_flag("--segments", options.segment_table, "End with a table: which segments the text looked at");
   command.add_option("--layer", options.layer, "Only this layer's maps in these lines, that table")->type_name("L");

@@ -97,9 +97,8 @@ class Matrix {
     for (std::int64_t i = 0; i < weights_.rows; ++i) {
       weights_.read(i, i + 1, row);
       add_row_label(i);
-      const engine::KeyRange seen = weights_.seen(i);
       for (std::int64_t col = 0; col < weights_.cols; ++col) {
-        seen.has(col) ? add_cell(row[static_cast<std::size_t>(col)]) : add_hidden();
+        weights_.hides(i, col) ? add_hidden() : add_cell(row[static_cast<std::size_t>(col)]);
       }
       painter_.newline();
     }
@@ -224,7 +223,7 @@ class Matrix {
   void add_legend() {
     if (layout_.digits) {
       painter_.note(fmt::format("in each cell: % of the row's weight (blank: under half a per cent{})",
-                                weights_.visible ? fmt::format("; {}: not seen", painter_.glyph("·", ".")) : ""));
+                                weights_.hides() ? fmt::format("; {}: not seen", painter_.glyph("·", ".")) : ""));
       return;
     }
     for (const double weight :

@@ -10,6 +10,14 @@ void add_text_options(CLI::App& command, Options& options) {
   command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
 }
 
+void add_block_option(CLI::App& command, Options& options) {
+  command
+      .add_option("--block", options.knock_outs,
+                  "Hide words from words, as it->street@L4H2\n(docs/knockout.md); may be given again")
+      ->type_name("EDGES")
+      ->allow_extra_args(false);
+}
+
 void add_loading_options(CLI::App& command, Options& options) {
   command.add_option("--pre", options.pre, "Pre-tokenizer of a GGUF file, instead of its own")->type_name("NAME");
   command.add_flag("--strict", options.strict, "Refuse a model whose files have anything left over");

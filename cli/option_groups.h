@@ -10,6 +10,7 @@ namespace sightline::cli {
 
 // Options that several commands have.
 void add_text_options(CLI::App& command, Options& options);
+void add_block_option(CLI::App& command, Options& options);
 void add_loading_options(CLI::App& command, Options& options);
 void add_model_option(CLI::App& command, Options& options);
 void add_threads_option(CLI::App& command, Options& options);

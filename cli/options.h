@@ -37,6 +37,7 @@ struct Options {
   std::optional<int> layer, head;  // from 1
   std::string token;
   std::optional<int> top;
+  std::vector<std::string> knock_outs;  // FROM->TO[@MAPS]
   bool pieces = false;
   bool no_special = false;
   std::string rows, keys;  // items of the map as "A:B", from 1; empty = what there is room for

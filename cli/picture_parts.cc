@@ -71,9 +71,8 @@ format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int6
     weights.read(row_begin, row_end, read);
     std::size_t i = 0;
     for (std::int64_t row = row_begin; row < row_end; ++row) {
-      const engine::KeyRange seen = weights.seen(row);
       for (std::int64_t col = 0; col < weights.cols; ++col, ++i) {
-        out[i] = seen.has(col) ? colour_of(read[i], scale) : colours().line;
+        out[i] = weights.hides(row, col) ? colours().line : colour_of(read[i], scale);
       }
     }
   };

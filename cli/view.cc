@@ -11,6 +11,7 @@
 #include "cli/display_text.h"
 #include "cli/prompt_input.h"
 #include "cli/streams.h"
+#include "src/engine/knock_out.h"
 #include "src/format/file.h"
 
 namespace sightline::cli {
@@ -26,6 +27,7 @@ void note_what_is_missing(const engine::Look& look) {
   }
   if (!dropped.empty())
     write_note(fmt::format("the tokenizer drops this part of the text: {}", fit_columns(dropped, 100, false)));
+  for (const std::string& note : knock_out_notes(look.knock_outs(), look.model().config.causal)) write_note(note);
 }
 
 // Which keys the rows of a map do not see.
@@ -48,6 +50,19 @@ engine::KeyRange items_seen(const engine::Look& look, const engine::MapId& id, c
   const auto first = std::ranges::partition_point(cols, [&](const auto& item) { return item.token_end <= from; });
   const auto last = std::partition_point(first, cols.end(), [&](const auto& item) { return item.token_begin < to; });
   return {first - cols.begin(), last - cols.begin()};
+}
+
+// Whether knock-outs take all that the tokens of `row` would see of those of `col`.
+bool is_cut(const engine::Look& look, const engine::MapId& id, const engine::AxisItem& row,
+            const engine::AxisItem& col) {
+  const auto keys = static_cast<std::int64_t>(look.tokens().size());
+  for (std::int64_t i = row.token_begin; i < row.token_end; ++i) {
+    const engine::KeyRange seen = look.rule(id).visible(i, keys);
+    for (std::int64_t j = col.token_begin; j < col.token_end; ++j) {
+      if (seen.has(j) && !look.is_cut(id, i, j)) return false;
+    }
+  }
+  return true;
 }
 
 // A map of `count` tokens in cells of `step` x `step`, as the engine pools it.
@@ -100,6 +115,7 @@ engine::LookOptions look_options(const Options& options, std::optional<int> top)
   chosen.truncate = options.truncate;
   if (top) chosen.top = *top;
   chosen.hidden = std::ranges::find(options.save, "hidden") != options.save.end();
+  chosen.knock_outs = options.knock_outs;
   return chosen;
 }
 
@@ -214,6 +230,11 @@ Weights item_weights(const engine::Look& look, const engine::MapId& id, const Sh
       return items_seen(look, id, (*rows)[static_cast<std::size_t>(row)], *cols);
     };
   }
+  if (look.has_cuts(id)) {
+    weights.cut = [look, id, rows = rows.items, cols = cols.items](std::int64_t row, std::int64_t col) {
+      return is_cut(look, id, (*rows)[static_cast<std::size_t>(row)], (*cols)[static_cast<std::size_t>(col)]);
+    };
+  }
   return weights;
 }
 
@@ -223,6 +244,13 @@ Weights token_weights(const engine::Look& look, const engine::MapId& id, const S
     return block_weights(look, id, count, step, visible);
   };
   return weights;
+}
+
+void add_knock_outs(Painter& painter, const engine::Look& look) {
+  for (const engine::TextKnockOut& knock_out : look.knock_outs()) {
+    painter.note(fmt::format("Knocked out: {}: {}", displayable(knock_out.spec, painter.terminal().utf8),
+                             engine::extent_text(knock_out)));
+  }
 }
 
 void add_caveat(Painter& painter) {

@@ -79,6 +79,9 @@ Weights token_weights(const engine::Look& look, const engine::MapId& id, const S
 inline constexpr std::int64_t kLongText = 1024;
 inline bool is_long(const engine::Look& look) { return std::ssize(look.tokens()) > kLongText; }
 
+/// A line for each knock-out, with how much it takes.
+void add_knock_outs(Painter& painter, const engine::Look& look);
+
 /// The line that ends everything about weights.
 void add_caveat(Painter& painter);
 

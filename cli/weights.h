@@ -18,8 +18,13 @@ struct Weights {
   /// The same map in cells of `step` x `step` weights, a power of two, for maps that are too large to read whole;
   /// without it, there is no faster way than reading.
   std::function<Weights(std::int64_t step)> at_step = {};
+  /// Whether all that an item's tokens would see of a column was knocked out; without it, nothing was. Pooled cells do
+  /// not tell: what is knocked out counts as 0 in them.
+  std::function<bool(std::int64_t row, std::int64_t col)> cut = {};
 
   engine::KeyRange seen(std::int64_t row) const { return visible ? visible(row) : engine::KeyRange{0, cols}; }
+  bool hides() const { return visible || cut; }
+  bool hides(std::int64_t row, std::int64_t col) const { return !seen(row).has(col) || (cut && cut(row, col)); }
 };
 
 /// The same map with blocks of `row_factor` x `col_factor` weights averaged into one (fewer at the far edges): the

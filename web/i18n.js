@@ -27,6 +27,7 @@ const TEXTS = {
   nextText: ['Next text', '下一条文本'],
   textOf: ['{i} of {n}', '{n} 条中的第 {i} 条'],
   cut: ['The last {n} tokens are cut off', '末尾 {n} 个词元已截去'],
+  knockedOut: ['Knocked out: {spec}', '已切断：{spec}'],
   counts: ['{words} words, {tokens} tokens', '{words} 个词，{tokens} 个词元'],
   head: ['Layer and head', '层与头'],
   layer: ['Layer', '层'],

@@ -1,6 +1,6 @@
 // The numbers of one layer as a one-file page carries them (docs/page.md): Q, K, V and row states in planes of bytes, deflated,
 // in base64. From them follows every score, and every weight.
-import { seenBy } from './look.js';
+import { cuts, cutsOf, seenBy } from './look.js';
 import { SourceError } from './source.js';
 import { pause } from './slices.js';
 
@@ -95,15 +95,17 @@ function requireKnown(facts) {
 }
 
 export class LayerNumbers {
-  constructor(facts, { q, k, v, max, sum, lse }) {
+  /** `blocked`: what the report says was knocked out. */
+  constructor(facts, blocked, { q, k, v, max, sum, lse }) {
     Object.assign(this, { facts, q, k, v, max, sum, lse });
+    this.cuts = facts.heads.map(head => cutsOf(blocked, facts.layer, head));
     this.width = facts.width;
     this.valueWidth = facts.value_width;
     this.keys = facts.keys;
   }
 
-  /** From the facts and the text of the element that holds the numbers. */
-  static async read(facts, base64) {
+  /** From the facts, the report's `blocked` and the text of the element that holds the numbers. */
+  static async read(facts, blocked, base64) {
     requireKnown(facts);
     const bytes = await inflated(base64.trim());
     if (bytes.length !== sizeOf(facts)) throw damaged(`layer ${facts.layer} has ${bytes.length} bytes, not ${sizeOf(facts)}`);
@@ -113,13 +115,13 @@ export class LayerNumbers {
       const q = await reader.fixed(heads.length, rows, width);
       const k = await reader.fixed(kv, keys, width);
       const v = await reader.fixed(kv, keys, valueWidth);
-      return new LayerNumbers(facts, { q, k, v, lse: await reader.floats(heads.length * rows) });
+      return new LayerNumbers(facts, blocked, { q, k, v, lse: await reader.floats(heads.length * rows) });
     }
     const q = await reader.floats(heads.length * rows * width);
     const k = await reader.floats(kv * keys * width);
     const v = await reader.floats(kv * keys * valueWidth);
     const max = await reader.floats(heads.length * rows);
-    return new LayerNumbers(facts, { q, k, v, max, sum: await reader.floats(heads.length * rows) });
+    return new LayerNumbers(facts, blocked, { q, k, v, max, sum: await reader.floats(heads.length * rows) });
   }
 
   /** Place of a head (from 1) among those that are kept. */
@@ -150,6 +152,11 @@ export class LayerNumbers {
     return seenBy(this.facts.score, row, this.keys);
   }
 
+  /** Whether a key of those was knocked out for a row, in the head at a place. */
+  isCut(index, row, j) {
+    return cuts(this.cuts[index], row, j);
+  }
+
   /** The logit of a head's sink, by its place; null without one. */
   sink(index) {
     return this.facts.score.sinks?.[index] ?? null;
@@ -176,6 +183,7 @@ export class LayerNumbers {
     const query = state * width;
     const scale = Math.fround(this.facts.score.scale);
     for (let j = Math.max(from, first); j < Math.min(to, last); j++) {
+      if (this.isCut(index, row, j)) continue;
       const key = (keyBase + j) * width;
       let dot = 0;
       for (let d = 0; d < width; d++) dot = Math.fround(q[query + d] * k[key + d] + dot);

@@ -29,6 +29,26 @@ export function hides(score, [top, bottom], [from, to], keys) {
   return from >= seenBy(score, bottom - 1, keys)[1] || to <= seenBy(score, top, keys)[0];
 }
 
+/** What of `blocked` (docs/report.md) is in a map: [{rows, keys}], of ranges of tokens. */
+export function cutsOf(blocked, layer, head) {
+  return (blocked ?? []).filter(({ maps }) => maps.some(({ layers, heads }) => layers.includes(layer) && heads.includes(head)));
+}
+
+const holds = (ranges, token) => ranges.some(([begin, end]) => begin <= token && token < end);
+
+/** Whether any of `cuts` takes a key from a row. */
+export const cuts = (list, row, key) => list.some(({ rows, keys }) => holds(rows, row) && holds(keys, key));
+
+/** Whether `list` takes all that tokens of rows [top, bottom) would see of keys [from, to). */
+export function cutsAll(list, score, [top, bottom], [from, to], tokens) {
+  if (list.length === 0) return false;
+  for (let row = top; row < bottom; row++) {
+    const [first, end] = seenBy(score, row, tokens);
+    for (let key = Math.max(from, first); key < Math.min(to, end); key++) if (!cuts(list, row, key)) return false;
+  }
+  return true;
+}
+
 /** An axis of a map as it is shown: its items are words, or the tokens themselves (`pieces`). `aside` and `sink` say what
  * is set aside: special tokens, the first token. Items keep their places; `shown(i)` is false for those set aside. */
 export class Axis {
@@ -179,6 +199,11 @@ export class Look {
   sharpest(layer = null) {
     const maps = this.maps.filter(map => layer == null || map.layer === layer);
     return maps.reduce((best, map) => (map.summary.sharpness > best.summary.sharpness ? map : best));
+  }
+
+  /** What was knocked out of a map, as cutsOf() gives it. */
+  cutsOf({ layer, head }) {
+    return cutsOf(this.report.blocked, layer, head);
   }
 
   /** The maps of a layer that are kept, by head. */

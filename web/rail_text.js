@@ -1,6 +1,7 @@
 // The text in the rail: an editor where the source can look at new texts, a list where a file holds some.
 import { el, keepFocus } from './dom.js';
 import { countText, t } from './i18n.js';
+import { visibleText } from './look.js';
 
 const SHOWN_WHOLE = 5000;   // characters; of a longer text the editor shows the beginning until it is edited
 const SHOWN_BEGINNING = 300;
@@ -102,6 +103,10 @@ export class TextEditor {
 
 const SHORT_TITLE = 90;
 
+/** A line for each knock-out of a look: files alone hold such looks. */
+const knockOutLines = look => (look?.report.blocked ?? []).map(({ spec }) => (
+  el('p', { class: 'note' }, t('knockedOut', { spec: visibleText(spec) }))));
+
 export class TextList {
   element = el('div', { class: 'texts' });
   #page;
@@ -114,7 +119,8 @@ export class TextList {
     const { texts } = this.#page;
     const n = texts.length;
     if (n < 2) {
-      this.element.replaceChildren(el('p', { class: 'sentence', dir: 'auto' }, look ? look.text.slice(0, SHOWN_BEGINNING) : ''));
+      this.element.replaceChildren(el('p', { class: 'sentence', dir: 'auto' }, look ? look.text.slice(0, SHOWN_BEGINNING) : ''),
+        ...knockOutLines(look));
       return;
     }
     const at = state?.s ?? 0;
@@ -127,7 +133,8 @@ export class TextList {
     }, options);
     keepFocus(this.element, () => this.element.replaceChildren(
       el('p', { class: 'sentence', dir: 'auto' }, texts[at]),
-      el('div', { class: 'line' }, step(-1, 'previousText'), select, step(1, 'nextText'))));
+      el('div', { class: 'line' }, step(-1, 'previousText'), select, step(1, 'nextText')),
+      ...knockOutLines(look)));
   }
 
   edit() {

@@ -60,9 +60,10 @@ export class FileSource {
   #layer(look, layer) {
     const name = `${look}.${layer}`;
     if (!this.#layers.has(name)) {
-      const facts = this.#page.texts[Number(look)].layers.find(one => one.layer === layer);
+      const { layers, report } = this.#page.texts[Number(look)];
+      const facts = layers.find(one => one.layer === layer);
       if (!facts) throw new SourceError('failed', `This file has no layer ${layer}.`);
-      this.#layers.set(name, LayerNumbers.read(facts, this.#text(facts.numbers)));
+      this.#layers.set(name, LayerNumbers.read(facts, report.blocked, this.#text(facts.numbers)));
     }
     return this.#layers.get(name);
   }
@@ -104,7 +105,7 @@ export class FileSource {
     const query = Array.from(numbers.query(index, token));
     const dots = Array.from({ length: numbers.keys }, (_, j) => numbers.key(index, j).reduce((sum, x, d) => sum + x * query[d], 0));
     const [from, to] = numbers.seen(token);
-    const scoresOf = by => dots.map((dot, j) => (j >= from && j < to ? numbers.scored(dot, by) : -Infinity));
+    const scoresOf = by => dots.map((dot, j) => (j >= from && j < to && !numbers.isCut(index, token, j) ? numbers.scored(dot, by) : -Infinity));
     const scores = scoresOf(scale);
     const sink = numbers.sink(index);
     const weights = softmax(scores, sink);

@@ -74,8 +74,9 @@ struct GenerationOptions {
   std::vector<std::int32_t> stop_tokens = {};  // beside Model::end_tokens
   std::optional<WatchOptions> watch = {};
   bool log_probability = false;
-  int threads = 0;               // as ForwardOptions::threads; no result depends on it
-  std::int64_t piece = 512;      // tokens of the prompt in a pass, at least 1; no result depends on it
+  std::vector<KnockOut> knock_outs = {};  // ranges without an end are of tokens to come, too
+  int threads = 0;                        // as ForwardOptions::threads; no result depends on it
+  std::int64_t piece = 512;               // tokens of the prompt in a pass, at least 1; no result depends on it
   Progress* progress = nullptr;  // told of the prompt's tokens as they go through; false ends a pass with Cancelled
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,6 +46,28 @@ struct TokenSequence {
   Context* context = nullptr;  // what came before: ids continue it and are added to it (causal models alone)
 };
 
+/// Positions [begin, end) of a sequence, from 0. Without an end it is all from `begin` on, those to come too.
+struct PositionRange {
+  static constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
+  std::int64_t begin = 0;
+  std::int64_t end = kOpen;
+
+  bool has(std::int64_t position) const { return begin <= position && position < end; }
+  bool operator==(const PositionRange&) const = default;
+};
+
+/// Edges that are taken out of the maps of a pass, to see what depends on them: these rows do not see these keys, and
+/// the rest of the row is what the softmax makes of it (a row without any key left gives 0). An empty list means all.
+struct KnockOut {
+  std::vector<int> layers = {};          // from 0
+  std::vector<std::int64_t> heads = {};  // query heads, from 0
+  // Of the whole sequence, what its context holds counted. Ranges may overlap.
+  std::vector<PositionRange> rows = {}, keys = {};
+  int sequence = -1;  // of the batch; -1: all of them
+
+  bool operator==(const KnockOut&) const = default;
+};
+
 /// Which rows get logits.
 enum class LogitRows : std::uint8_t { none, last, all };  // last: of every sequence
 
@@ -59,7 +82,8 @@ struct ForwardOptions {
   LogitRows logits = LogitRows::none;  // run the language-model head (BadArgument where the file has none)
   LogitReader read_logits = {};        // is given them a few rows at a time, ascending, in place of the result: those
                                        // of every row of a long text are more than most memories hold
-  Precision precision = Precision::exact;  // fast: attention and linear layers on bf16, see docs/fast.md
+  Precision precision = Precision::exact;     // fast: attention and linear layers on bf16, see docs/fast.md
+  std::span<const KnockOut> knock_outs = {};  // all of them hold at once
 };
 
 /// Rows of all sequences one after the other: sequence s owns rows [row_begin[s], row_begin[s + 1]).
@@ -97,7 +121,9 @@ class Transformer {
   Context make_context(std::int64_t tokens, const ContextOptions& options = {}) const;
 
   /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions or
-  /// its context's room), Cancelled. After an error contexts are what they were before the call.
+  /// its context's room; a knock-out of a layer, head, sequence or position that there is not, where positions are
+  /// those that a sequence, or its context, has room for), Cancelled. After an error contexts are what they were before
+  /// the call.
   ///
   /// The bits of a row depend on its sequence alone: not on the batch, on threads, on the SIMD target, or on how the
   /// sequence was cut into calls. Where the rope's frequencies change with the length (longrope at the crossing,

@@ -14,15 +14,6 @@ namespace {
 
 constexpr std::size_t kListed = 12;  // items that a message names before it stops
 
-// In double quotes, on one line, cut where it is long.
-std::string shown(std::string_view label) {
-  std::string text = shortened(label);
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return '"' + text + '"';
-}
-
 icu::UnicodeString folded(std::string_view text) {
   return icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())}).foldCase();
 }
@@ -50,16 +41,16 @@ std::vector<std::size_t> labelled_in_any_case(const Axis& axis, std::string_view
 
 std::string listing(const Axis& axis) {
   std::string list;
-  for (std::size_t i = 0; i < std::min(axis.size(), kListed); ++i) list += (i ? ", " : "") + shown(axis[i].label);
+  for (std::size_t i = 0; i < std::min(axis.size(), kListed); ++i) list += (i ? ", " : "") + in_quotes(axis[i].label);
   return list + (axis.size() > kListed ? ", ..." : "");
 }
 
 [[noreturn]] void throw_ambiguous(std::string_view label, const std::vector<std::size_t>& found) {
   std::string choices;
   for (std::size_t i = 0; i < std::min(found.size(), kListed); ++i) {
-    choices += (i ? ", " : "") + shown(fmt::format("{}:{}", label, i + 1));
+    choices += (i ? ", " : "") + in_quotes(fmt::format("{}:{}", label, i + 1));
   }
-  throw BadArgument(fmt::format("{} stands {} times in the text: say which one, {}{}", shown(label), found.size(),
+  throw BadArgument(fmt::format("{} stands {} times in the text: say which one, {}{}", in_quotes(label), found.size(),
                                 choices, found.size() > kListed ? ", ..." : ""));
 }
 
@@ -82,7 +73,7 @@ std::optional<std::size_t> occurrence(const Axis& axis, std::string_view spec) {
   const auto found = labelled_in_any_case(axis, label);
   if (!number || found.empty()) return std::nullopt;
   if (*number > found.size()) {
-    throw BadArgument(fmt::format("there is no {} number {}: it stands there {} time{}", shown(label), *number,
+    throw BadArgument(fmt::format("there is no {} number {}: it stands there {} time{}", in_quotes(label), *number,
                                   found.size(), found.size() == 1 ? "" : "s"));
   }
   return found[*number - 1];
@@ -98,6 +89,14 @@ std::string shortened(std::string_view text) {
     if ((begins && ++characters > kMostShown) || at == 4 * kMostShown) return std::string(text.substr(0, at)) + "...";
   }
   return std::string(text);
+}
+
+std::string in_quotes(std::string_view label) {
+  std::string text = shortened(label);
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return '"' + text + '"';
 }
 
 std::optional<std::size_t> parse_count(std::string_view digits) {
@@ -117,7 +116,7 @@ std::size_t find_item(const Axis& axis, std::string_view spec) {
   if (found.size() > 1) throw_ambiguous(spec, found);
   if (const auto index = numbered(axis, spec)) return *index;
   if (const auto index = occurrence(axis, spec)) return *index;
-  throw BadArgument(fmt::format("there is no {} in the text; it has {}", shown(spec), listing(axis)));
+  throw BadArgument(fmt::format("there is no {} in the text; it has {}", in_quotes(spec), listing(axis)));
 }
 
 }  // namespace sightline::engine

@@ -7,6 +7,7 @@
 
 #include "sightline/error.h"
 #include "src/engine/summary.h"
+#include "src/engine/visible_keys.h"
 
 namespace sightline::engine {
 namespace {
@@ -106,7 +107,6 @@ void require_storable(const AttentionProblem& problem) {
   refuse(static_cast<bool>(problem.bias), "an attention bias");
   refuse(!problem.alibi_slopes.empty(), "ALiBi");
   refuse(static_cast<bool>(problem.relative_bias), "relative positions");
-  refuse(!problem.cuts.empty(), "edges that were cut");
   refuse(!problem.head_scale.empty(), "scaled heads");
   refuse(static_cast<bool>(problem.keep), "dropout");
   refuse(static_cast<bool>(problem.block_mask), "a mask of blocks");
@@ -127,9 +127,21 @@ StoredProblem::StoredProblem(const AttentionProblem& problem)
   problem_.k = dense_copy_view(k_, problem.k);
   problem_.v = dense_copy_view(v_, problem.v);
   problem_.sinks = sinks_;
+  const auto keep = [this](std::span<const std::int64_t> list) {
+    return std::span<const std::int64_t>(cut_lists_.emplace_back(list.begin(), list.end()));
+  };
+  for (const EdgeCut& cut : problem.cuts) cuts_.push_back({cut.batch, keep(cut.heads), keep(cut.rows), keep(cut.keys)});
+  problem_.cuts = cuts_;
 }
 
-AttentionProblem StoredProblem::row(std::int64_t head, std::int64_t row, SequenceSpan& at) const {
+std::size_t StoredProblem::bytes() const {
+  std::size_t sum = q_.capacity() + k_.capacity() + v_.capacity() + sinks_.capacity() * sizeof(float) +
+                    cuts_.capacity() * sizeof(EdgeCut);
+  for (const auto& list : cut_lists_) sum += sizeof(list) + list.capacity() * sizeof(std::int64_t);
+  return sum;
+}
+
+AttentionProblem StoredProblem::row(std::int64_t head, std::int64_t row, RowPlace& place) const {
   AttentionProblem one = problem_;
   const std::int64_t kv_head = head / (problem_.q.shape[1] / problem_.k.shape[1]);
   one.q = narrowed(narrowed(problem_.q, 1, head), 2, row);
@@ -137,8 +149,13 @@ AttentionProblem StoredProblem::row(std::int64_t head, std::int64_t row, Sequenc
   one.v = narrowed(problem_.v, 1, kv_head);
   if (!sinks_.empty()) one.sinks = std::span(sinks_).subspan(static_cast<std::size_t>(head), 1);
   const ScoreRule rule(problem_);
-  at.query_position = row + rule.query_position;
-  if (rule.hides()) one.sequences = {&at, 1};
+  place.at.query_position = row + rule.query_position;
+  if (rule.hides()) one.sequences = {&place.at, 1};
+  place.cuts.clear();
+  for (const EdgeCut& cut : cuts_of_head(cuts_, head)) {
+    if (cut_names(cut.rows, row)) place.cuts.push_back({cut.batch, {}, {}, cut.keys});
+  }
+  one.cuts = place.cuts;
   return one;
 }
 
@@ -210,7 +227,8 @@ void Capture::done(const model::LayerAttention& call) {
   options_.progress->begin_step();
   observe_text_entropy(call.problem, record);
   for (int head = 1; head <= record.heads; ++head) {
-    summaries_.push_back(summarise(record.map(head), record.rule, options_.segments->of_token));
+    const std::vector<EdgeCut> cuts = cuts_of_head(call.problem.cuts, head - 1);
+    summaries_.push_back(summarise(record.map(head), record.rule, options_.segments->of_token, cuts));
   }
   if (record.kept) {
     record.stored = StoredProblem(call.problem);

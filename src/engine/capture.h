@@ -16,10 +16,16 @@
 namespace sightline::engine {
 
 /// Refuses a problem that a StoredProblem would not carry over with UnsupportedModel: whatever hides keys or changes
-/// scores beyond scale, softcap, causality, windows and sinks.
+/// scores beyond scale, softcap, causality, windows, sinks and cuts.
 void require_storable(const AttentionProblem& problem);
 
-/// A layer's attention problem with its own copy of Q, K, V and sinks, so that it outlives the pass.
+/// What a problem of one row needs beside it.
+struct RowPlace {
+  SequenceSpan at;            // where the row stands, for causality and windows
+  std::vector<EdgeCut> cuts;  // those of the row
+};
+
+/// A layer's attention problem with its own copy of Q, K, V, sinks and cuts, so that it outlives the pass.
 class StoredProblem {
  public:
   StoredProblem() = default;
@@ -28,17 +34,16 @@ class StoredProblem {
   StoredProblem& operator=(StoredProblem&&) = default;
 
   const AttentionProblem& problem() const { return problem_; }
-  /// The same for one query head and one row: q [1, 1, 1, D], k and v [1, 1, Nk, .]. `at` must outlive the result; it
-  /// tells causality and windows where the row stands.
-  AttentionProblem row(std::int64_t head, std::int64_t row, SequenceSpan& at) const;
-  std::size_t bytes() const {
-    return q_.capacity() + k_.capacity() + v_.capacity() + sinks_.capacity() * sizeof(float);
-  }
+  /// The same for one query head and one row: q [1, 1, 1, D], k and v [1, 1, Nk, .]. `place` must outlive the result.
+  AttentionProblem row(std::int64_t head, std::int64_t row, RowPlace& place) const;
+  std::size_t bytes() const;
 
  private:
   std::vector<std::byte> q_, k_, v_;
   std::vector<float> sinks_;
-  AttentionProblem problem_;  // views of the above
+  std::vector<std::vector<std::int64_t>> cut_lists_;  // what the cuts name
+  std::vector<EdgeCut> cuts_;                         // views of these
+  AttentionProblem problem_;                          // views of the above
 };
 
 /// One layer as it was observed. Arrays are dense, [heads, rows, ...] as in Observations. Of a layer that is not kept

@@ -92,8 +92,8 @@ Explanation take_steps(const Look& look, std::int64_t token, const MapId& map, b
   if (token < 0 || token >= layer.rows) {
     throw BadArgument(fmt::format("there is no token #{}: the text has {}", token + 1, layer.rows));
   }
-  SequenceSpan at;
-  AttentionProblem scaled = layer.stored.row(map.head - 1, token, at);
+  RowPlace place;
+  AttentionProblem scaled = layer.stored.row(map.head - 1, token, place);
   AttentionProblem unscaled = scaled;
   unscaled.scale = 1.0F;
   const reference::Result with = reference::attention(scaled), without = reference::attention(unscaled);
@@ -104,7 +104,10 @@ Explanation take_steps(const Look& look, std::int64_t token, const MapId& map, b
   result.map = map;
   result.token = token;
   result.scaled = scale;
-  result.visible = layer.rule.visible(token, layer.keys);
+  const KeyRange visible = layer.rule.visible(token, layer.keys);
+  for (std::int64_t j = visible.begin; j < visible.end; ++j) {
+    if (!look.is_cut(map, token, j)) result.visible.push_back(j);
+  }
   result.with_scale = peak_of(with, layer.rule.scale);
   result.without_scale = peak_of(without, 1);
   result.scale = scale ? result.with_scale.scale : 1;

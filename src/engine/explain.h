@@ -39,7 +39,7 @@ struct Explanation {
   bool scaled = true;                 // false: the scores were not divided by sqrt(D)
   double scale = 0;                   // what the dot products were multiplied by
   double softcap = 0;                 // c: scores became c tanh(scaled / c); 0: none
-  KeyRange visible;                   // the keys that the row sees
+  std::vector<std::int64_t> visible;  // the keys that the row sees, ascending
   std::optional<ExplainedSink> sink;  // the weights of the keys and its own add up to 1
   std::vector<double> query;          // [D]
   std::vector<ExplainedKey> keys;     // [keys]

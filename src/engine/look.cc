@@ -9,20 +9,12 @@
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
 #include "src/engine/memory.h"
+#include "src/engine/words.h"
 
 namespace sightline::engine {
 namespace {
 
 constexpr std::int64_t kGridRows = 32;  // token rows of a tile in grid(): enough to fill the kernel's lanes
-
-Axis items_of_tokens(const std::vector<LookToken>& tokens) {
-  Axis items;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    const auto index = static_cast<std::int64_t>(i);
-    items.push_back({tokens[i].label, index, index + 1, tokens[i].byte_begin, tokens[i].byte_end, tokens[i].special});
-  }
-  return items;
-}
 
 // How many items from the front fit a tile: neighbours without a gap, up to kGridRows tokens, at least one item.
 std::size_t items_of_a_tile(std::span<const AxisItem> rows) {
@@ -185,6 +177,16 @@ const ScoreRule& Look::rule(const MapId& id) const {
 bool Look::sets_first_aside() const {
   const std::vector<std::int32_t>& segments = data_->segments.of_token;
   return !segments.empty() && segments.front() == kSegmentFirst;
+}
+
+const std::vector<TextKnockOut>& Look::knock_outs() const { return data_->knock_outs; }
+
+bool Look::has_cuts(const MapId& id) const {
+  return std::ranges::any_of(knock_outs(), [&](const TextKnockOut& one) { return one.holds(id.layer, id.head); });
+}
+
+bool Look::is_cut(const MapId& id, std::int64_t row, std::int64_t key) const {
+  return knocks_out(knock_outs(), id, row, key);
 }
 
 MapObservations Look::observations(const MapId& id) const {

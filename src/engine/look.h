@@ -109,6 +109,8 @@ struct BlockRequest {
   std::int64_t cols() const { return (key_end - key_begin + step - 1) / step; }
 };
 
+struct TextKnockOut;
+
 /// A text seen through a model: what one forward pass observed, and Q, K, V and the row state of every layer, from
 /// which any block of any map follows exactly. Memory is O(n) a layer, and for long texts a pyramid of at most 4096 x
 /// 4096 cells a map; no n x n map is kept. Made by Session::look(). Of layers that LookOptions::keep_layers left out
@@ -147,6 +149,12 @@ class Look {
   /// Whether the first token is set aside as special ones are (kSegmentFirst).
   bool sets_first_aside() const;
   MapObservations observations(const MapId& id) const;
+  /// What was knocked out: LookOptions::knock_outs in this text.
+  const std::vector<TextKnockOut>& knock_outs() const;
+  /// Whether any of it is in this map.
+  bool has_cuts(const MapId& id) const;
+  /// Whether it takes this key, a token, from this row, which may not see it anyway.
+  bool is_cut(const MapId& id, std::int64_t row, std::int64_t key) const;
   /// The map with the highest `sharpness`, of equals the first. A head wins by putting much of its weight on text
   /// tokens AND gathering it on few of them; one that leaves 1 % to the text scores at most 0.01, however that 1 %
   /// lies.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/engine/capture.h"
+#include "src/engine/knock_out.h"
 #include "src/engine/look.h"
 
 namespace sightline::engine {
@@ -21,6 +22,7 @@ struct Look::Data {
   std::vector<DroppedText> dropped;
   std::size_t cut_tokens = 0;
   int top = 0;
+  std::vector<TextKnockOut> knock_outs;
   std::vector<LayerRecord> layers;
   std::vector<MapSummary> summaries;              // [layers, heads]
   std::vector<std::vector<float>> hidden_states;  // [layers + 1] of [tokens, width], if they were asked for

@@ -10,6 +10,7 @@
 #include "sightline/error.h"
 #include "src/engine/look_data.h"
 #include "src/engine/report_fields.h"
+#include "src/engine/visible_keys.h"
 #include "src/format/base64.h"
 #include "src/format/deflate.h"
 #include "src/tensor/element.h"
@@ -94,6 +95,7 @@ struct Arrays {
   std::vector<std::int64_t> heads;           // from 0
   std::vector<std::int64_t> kv_heads;        // of the layer, from 0, that these heads read
   std::vector<std::int64_t> kv_of_heads;     // index into kv_heads, a head
+  std::vector<std::vector<EdgeCut>> cuts;    // a head
 };
 
 Arrays arrays_of(const LayerRecord& layer, const std::vector<int>& heads, bool values) {
@@ -104,6 +106,7 @@ Arrays arrays_of(const LayerRecord& layer, const std::vector<int>& heads, bool v
     arrays.heads.push_back(head - 1);
     const std::int64_t kv = (head - 1) / group;
     if (arrays.kv_heads.empty() || arrays.kv_heads.back() != kv) arrays.kv_heads.push_back(kv);
+    arrays.cuts.push_back(cuts_of_head(problem.cuts, head - 1));
     arrays.kv_of_heads.push_back(static_cast<std::int64_t>(arrays.kv_heads.size()) - 1);
     const auto at = [&](const std::vector<float>& all) { return all.begin() + (head - 1) * layer.rows; };
     arrays.row_max.insert(arrays.row_max.end(), at(layer.row_max), at(layer.row_max) + layer.rows);
@@ -126,6 +129,7 @@ AttentionProblem problem_of(const LayerRecord& layer, const Arrays& arrays, std:
   one.q = dense_view(arrays.q.data() + static_cast<std::int64_t>(head) * layer.rows * width, {1, 1, layer.rows, width});
   one.k = dense_view(arrays.k.data() + arrays.kv_of_heads[head] * layer.keys * width, {1, 1, layer.keys, width});
   one.v = one.k;  // nothing is mixed
+  one.cuts = arrays.cuts[head];
   if (!arrays.sinks.empty()) one.sinks = std::span(arrays.sinks).subspan(head, 1);
   return one;
 }

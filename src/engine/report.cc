@@ -154,12 +154,15 @@ std::vector<std::size_t> explained_keys(const Explanation& row, std::size_t limi
 ReportJson keys_json(const Explanation& row, const std::vector<std::size_t>& keys, ReportNumbers& number) {
   ReportJson json = ReportJson::array();
   const std::size_t width = row.output.size(), key_width = row.query.size();
+  const auto seen = [&](std::size_t j) {
+    return std::ranges::binary_search(row.visible, static_cast<std::int64_t>(j));
+  };
   for (const std::size_t j : keys) {
     const ExplainedKey& key = row.keys[j];
     json.push_back({{"token", j},
                     {"dot", number(key.dot)},
                     {"scaled", number(key.scaled)},
-                    {"score", row.visible.has(static_cast<std::int64_t>(j)) ? number(key.score) : nullptr},
+                    {"score", seen(j) ? number(key.score) : nullptr},
                     {"weight", number(key.weight)},
                     {"value_norm", number(key.value_norm)},
                     {"contribution_norm", number(key.contribution_norm)},
@@ -235,6 +238,28 @@ ReportJson score_json(const ScoreRule& rule) {
           {"window_right", rule.window_right}};
 }
 
+ReportJson knock_outs_json(std::span<const TextKnockOut> knock_outs) {
+  const auto ranges = [](const std::vector<model::PositionRange>& of) {
+    ReportJson json = ReportJson::array();
+    for (const model::PositionRange& range : of) {
+      const bool open = range.end == model::PositionRange::kOpen;
+      json.push_back({range.begin, open ? ReportJson(nullptr) : ReportJson(range.end)});
+    }
+    return json;
+  };
+  ReportJson json = ReportJson::array();
+  for (const TextKnockOut& knock_out : knock_outs) {
+    ReportJson maps = ReportJson::array();
+    for (const auto& [layers, heads] : knock_out.maps) maps.push_back({{"layers", layers}, {"heads", heads}});
+    json.push_back({{"spec", knock_out.spec},
+                    {"rows", ranges(knock_out.rows)},
+                    {"keys", ranges(knock_out.keys)},
+                    {"maps", std::move(maps)},
+                    {"seen", knock_out.seen}});
+  }
+  return json;
+}
+
 std::string_view kind_name(model::AttentionKind kind) { return kind == model::AttentionKind::self ? "self" : "cross"; }
 
 ReportJson build_report(const Look& look, const ReportOptions& options, std::span<const Explanation> explanations,
@@ -264,6 +289,7 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
                        {"sharpest", identity_json(look.sharpest())}};
   make_room(report, 3);
   report["answers"] = std::move(answers);
+  report["blocked"] = knock_outs_json(look.knock_outs());
   report["maps"] = std::move(maps);
   report["explanations"] = std::move(rows);
   return report;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/engine/answer.h"
+#include "src/engine/knock_out.h"
 #include "src/engine/report.h"
 #include "src/engine/report_numbers.h"
 
@@ -59,6 +60,9 @@ ReportJson sentences_json(const Answer& answer, ReportNumbers& number);
 
 /// What a map's scores went through, and which keys its rows see.
 ReportJson score_json(const ScoreRule& rule);
+
+/// What was knocked out. Ranges [begin, end) of tokens; no end: those to come, too.
+ReportJson knock_outs_json(std::span<const TextKnockOut> knock_outs);
 
 std::string_view kind_name(model::AttentionKind kind);  // "self", "cross"
 

@@ -88,6 +88,7 @@ TEST(Report, IsDocumentedFieldByField) {
   const std::set<std::string> documented = documented_fields();
   std::set<std::string> written = fields_of(full_report());
   written.merge(fields_of(answered_report()));
+  written.merge(fields_of(build_report(tiny().look(kText, {.knock_outs = {"it->didn't"}}))));
   ASSERT_GT(documented.size(), 90u);
   for (const std::string& field : written) EXPECT_TRUE(documented.count(field)) << field << " is not in docs/report.md";
   for (const std::string& field : documented) {
@@ -122,6 +123,13 @@ TEST(Report, DescribesTextAndModel) {
   EXPECT_EQ(report["dropped"][0]["text"], "\ue000");
   EXPECT_EQ(report["segments"], (ReportJson{"special", "text", "first"}));
   EXPECT_EQ(report["offsets"], (ReportJson{-1, 0, 1}));
+}
+
+TEST(Report, SaysWhatWasKnockedOut) {
+  EXPECT_EQ(ReportJson::array(), full_report()["blocked"]);
+  const ReportJson blocked = build_report(tiny().look(kText, {.knock_outs = {"didn't->street@L2H3, L1"}}))["blocked"];
+  EXPECT_EQ(blocked, ReportJson::parse(R"([{"spec": "didn't->street@L2H3, L1", "rows": [[2, 5]], "keys": [[7, 8]],
+    "maps": [{"layers": [2], "heads": [3]}, {"layers": [1], "heads": [1, 2, 3]}], "seen": true}])"));
 }
 
 TEST(Report, CountsLayersAndHeadsFromOne) {

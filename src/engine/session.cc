@@ -88,13 +88,22 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   const std::vector<int> keep = distinct_layers(options.keep_layers);
   Capture capture({&data.segments, keep, top, data.threads, &progress});
   const model::TokenSequence sequence{ids, types};
+  const std::vector<model::KnockOut> knock_outs = model_knock_outs(data.knock_outs, data.model.config);
   model::ForwardResult result = transformer.forward({&sequence, 1}, {.threads = data.threads,
                                                                      .observer = &capture,
                                                                      .progress = progress.hook(),
-                                                                     .keep_hidden_states = options.hidden});
+                                                                     .keep_hidden_states = options.hidden,
+                                                                     .knock_outs = knock_outs});
   data.hidden_states = std::move(result.hidden_states);
   data.layers = capture.take_layers();
   data.summaries = capture.take_summaries();
+}
+
+// What a knock-out can call the parts of a text that goes on.
+std::vector<std::string> names_with_generated(const Segments& segments) {
+  std::vector<std::string> names = segments.names;
+  names.emplace_back(kGeneratedName);
+  return names;
 }
 
 void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
@@ -191,7 +200,8 @@ std::vector<LookToken> Session::read_prompt(const Prompt& prompt) const {
   return look_tokens(prompt.text, encode(prompt), model_.tokenizer.spelling());
 }
 
-PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options) const {
+PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options,
+                                     std::span<const std::string> knock_outs) const {
   return within_memory(kNoMemoryForGeneration, [&] {
     model::GenerationOptions whole = with_context(options, facts_);
     whole.threads = options_.threads;
@@ -201,10 +211,19 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     for (const LookToken& token : tokens) read.ids.push_back(token.id);
     read.segments = segments.of_token;
     read.segment_count = segments.count();
+    const Axis words = words_of_tokens(prompt.text, tokens, /*cut=*/false);
+    const std::vector<std::string> names = names_with_generated(segments);
+    std::vector<TextKnockOut> blocked = resolve_knock_outs(knock_outs, {.model = facts_,
+                                                                        .words = words,
+                                                                        .tokens = tokens,
+                                                                        .segment_names = names,
+                                                                        .segment_of_token = segments.of_token,
+                                                                        .growing = read.generated()});
+    for (model::KnockOut& one : model_knock_outs(blocked, facts_.config)) whole.knock_outs.push_back(std::move(one));
     require_memory(plan_generation(whole), memory(),
                    "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
-    return PromptedGeneration{prompt.text, std::move(tokens), std::move(segments), model_.tokenizer,
-                              model::Generation(model_, std::move(read), whole)};
+    return PromptedGeneration{prompt.text,        std::move(tokens), std::move(segments),
+                              std::move(blocked), model_.tokenizer,  model::Generation(model_, std::move(read), whole)};
   });
 }
 
@@ -254,6 +273,11 @@ Look Session::look_at(const Prompt& prompt, const LookOptions& options) const {
   number_words(data->words, data->tokens);
   data->segments = segments_of(data->tokens, facts_.config.causal, prompt.segments);
   data->answers = prompt.answers;
+  data->knock_outs = resolve_knock_outs(options.knock_outs, {.model = facts_,
+                                                             .words = data->words,
+                                                             .tokens = data->tokens,
+                                                             .segment_names = data->segments.names,
+                                                             .segment_of_token = data->segments.of_token});
   run_model(model_.transformer, encoding, top, options, *data);
   return Look(data);
 }

@@ -14,6 +14,7 @@
 #include "sightline/model.h"
 #include "src/engine/bench.h"
 #include "src/engine/chat.h"
+#include "src/engine/knock_out.h"
 #include "src/engine/look.h"
 #include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
@@ -37,9 +38,10 @@ struct SessionOptions {
 struct LookOptions {
   bool truncate = false;  // cut a text that is over the model's length instead of refusing it
   int top = 4;            // keys kept a row, 1..64 less the number of special tokens (which are kept on top of it)
-  std::vector<int> keep_layers = {};  // layers, from 1, that can be looked into afterwards; empty: all
-  bool hidden = false;                // keep the hidden states, for SavedTensors
-  Progress* progress = nullptr;       // told of the pass as it goes on; false ends it with Cancelled
+  std::vector<int> keep_layers = {};         // layers, from 1, that can be looked into afterwards; empty: all
+  bool hidden = false;                       // keep the hidden states, for SavedTensors
+  std::vector<std::string> knock_outs = {};  // as parse_knock_out() reads them; all of them hold at once
+  Progress* progress = nullptr;              // told of the pass as it goes on; false ends it with Cancelled
 };
 
 /// A text that a model writes on, and the prompt as it was read.
@@ -47,6 +49,7 @@ struct PromptedGeneration {
   std::string text;  // of the prompt
   std::vector<LookToken> prompt;
   Segments segments;  // of the prompt; what is generated is the one after them
+  std::vector<TextKnockOut> knock_outs;
   tokenizer::Tokenizer tokenizer;
   model::Generation generation;
 };
@@ -67,14 +70,16 @@ class Session {
   /// One forward pass that observes every head, and one more of attention alone with special keys hidden (for
   /// `text_entropy`). Throws BadArgument for a text that is empty, that leaves no token, that is not UTF-8 (naming the
   /// byte), or that is longer than the model's limit without `truncate` (naming limit and length), and for a layer in
-  /// `keep_layers` that the model does not have; Cancelled; OutOfMemory, also before the pass where plan_look() is more
-  /// than there is.
+  /// `keep_layers` that the model does not have, or a knock-out of what is not there; Cancelled; OutOfMemory, also
+  /// before the pass where plan_look() is more than there is.
   Look look(const Prompt& prompt, const LookOptions& options = {}) const;
 
   /// A text that goes on from `prompt`, of which nothing has run yet, with the session's threads; its segments are
-  /// those of a look and what is generated. Throws what model::Generation's constructor throws; OutOfMemory,
-  /// also where plan_generation() is more than there is.
-  PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options = {}) const;
+  /// those of a look and what is generated. `knock_outs`: as parse_knock_out() reads them, beside those of the options;
+  /// words are those of the prompt. Throws what model::Generation's constructor throws; OutOfMemory, also where
+  /// plan_generation() is more than there is.
+  PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options = {},
+                              std::span<const std::string> knock_outs = {}) const;
 
   /// The chat template that turns messages into prompts: of those that the model has the one named so, the file of that
   /// path, or with an empty `name` the model's own. Throws BadArgument that says what there is; BadFile and

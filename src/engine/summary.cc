@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
+
+#include "src/engine/visible_keys.h"
 
 namespace sightline::engine {
 namespace {
@@ -10,12 +13,7 @@ namespace {
 // Means over rows of text tokens.
 class RowMeans {
  public:
-  RowMeans(const MapObservations& map, const ScoreRule& rule, std::span<const std::int32_t> segments)
-      : map_(map), rule_(rule), segments_(segments), text_before_(segments.size() + 1) {
-    for (std::size_t j = 0; j < segments.size(); ++j) {
-      text_before_[j + 1] = text_before_[j] + is_text(segments[j]);
-    }
-  }
+  explicit RowMeans(std::span<const std::int32_t> segments) : segments_(segments) {}
 
   // Of of_row(i).
   template <class OfRow>
@@ -35,15 +33,7 @@ class RowMeans {
                       [&](std::size_t i) { return of_row(i, choices(i)); });
   }
 
-  std::int64_t keys_seen(std::size_t row) const { return visible(row).count(); }
-  std::int64_t text_keys_seen(std::size_t row) const {
-    const KeyRange keys = visible(row);
-    return text_before_[static_cast<std::size_t>(keys.end)] - text_before_[static_cast<std::size_t>(keys.begin)];
-  }
-
  private:
-  KeyRange visible(std::size_t row) const { return rule_.visible(static_cast<std::int64_t>(row), map_.keys); }
-
   template <class Counts, class OfRow>
   float mean_where(const Counts& counts, const OfRow& of_row) const {
     double sum = 0;
@@ -56,10 +46,7 @@ class RowMeans {
     return static_cast<float>(rows ? sum / static_cast<double>(rows) : 0);
   }
 
-  const MapObservations& map_;
-  const ScoreRule& rule_;
   std::span<const std::int32_t> segments_;
-  std::vector<std::int64_t> text_before_;  // text tokens before each token, and before the end
 };
 
 // Entropy as a share of its largest value over `keys` keys; one key alone is as peaked as can be: 0.
@@ -69,14 +56,18 @@ double normalised(double entropy, std::int64_t keys) {
 
 }  // namespace
 
-MapSummary summarise(const MapObservations& map, const ScoreRule& rule, std::span<const std::int32_t> segments) {
-  const RowMeans rows(map, rule, segments);
+MapSummary summarise(const MapObservations& map, const ScoreRule& rule, std::span<const std::int32_t> segments,
+                     std::span<const EdgeCut> cuts) {
+  const RowMeans rows(segments);
+  std::vector<bool> text;
+  for (const std::int32_t segment : segments) text.push_back(is_text(segment));
+  const VisibleKeys visible(rule, cuts, std::move(text));
   const auto segment = [&](Segment s) { return rows.mean([&, s](std::size_t i) { return map.on_segment(i, s); }); };
   const auto offset = [&](std::size_t o) {
     return rows.mean([&, o](std::size_t i) { return map.offset_mass[i * std::size(kOffsets) + o]; });
   };
-  const auto keys = [&](std::size_t i) { return rows.keys_seen(i); };
-  const auto text_keys = [&](std::size_t i) { return rows.text_keys_seen(i); };
+  const auto keys = [&](std::size_t i) { return visible.count(static_cast<std::int64_t>(i)); };
+  const auto text_keys = [&](std::size_t i) { return visible.counted(static_cast<std::int64_t>(i)); };
 
   MapSummary summary;
   summary.entropy = rows.mean([&](std::size_t i) { return map.entropy[i]; });

@@ -8,7 +8,8 @@
 namespace sightline::engine {
 
 /// The means of one map of self-attention over the rows of text tokens. `segments`: of each token, as Segment.
-MapSummary summarise(const MapObservations& map, const ScoreRule& rule, std::span<const std::int32_t> segments);
+MapSummary summarise(const MapObservations& map, const ScoreRule& rule, std::span<const std::int32_t> segments,
+                     std::span<const EdgeCut> cuts = {});
 
 }  // namespace sightline::engine
 

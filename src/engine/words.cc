@@ -160,6 +160,12 @@ Axis words_of_tokens(std::string_view text, std::span<const LookToken> tokens, b
   return items;
 }
 
+Axis items_of_tokens(std::span<const LookToken> tokens) {
+  Axis items;
+  for (std::size_t i = 0; i < tokens.size(); ++i) items.push_back(lone_token(tokens[i], static_cast<std::int64_t>(i)));
+  return items;
+}
+
 std::vector<DroppedText> dropped_text(std::string_view text, std::span<const LookToken> tokens, bool cut) {
   std::vector<bool> covered(text.size());
   for (const LookToken& token : tokens) {

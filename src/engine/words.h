@@ -34,6 +34,9 @@ std::size_t count_white_space(const Axis& axis);
 /// so the last word ends with it.
 Axis words_of_tokens(std::string_view text, std::span<const LookToken> tokens, bool cut);
 
+/// The tokens themselves.
+Axis items_of_tokens(std::span<const LookToken> tokens);
+
 /// What stands in the text, is not white space, and no token covers. Where the text was cut, only up to the last token.
 std::vector<DroppedText> dropped_text(std::string_view text, std::span<const LookToken> tokens, bool cut);
 

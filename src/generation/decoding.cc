@@ -89,7 +89,8 @@ std::vector<float> Decoding::run(std::int64_t count, bool newest) {
       .forward({&text, 1}, {.threads = options_.threads,
                             .observer = observed ? &*observer_ : nullptr,
                             .progress = progress.hook(),
-                            .logits = newest ? LogitRows::last : LogitRows::none})
+                            .logits = newest ? LogitRows::last : LogitRows::none,
+                            .knock_outs = options_.knock_outs})
       .logits;
 }
 

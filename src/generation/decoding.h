@@ -19,6 +19,7 @@ struct DecodingOptions {
   SamplingOptions sampling;
   int threads = 0;
   std::optional<WatchOptions> watch = {};  // observe the newest row at every step
+  std::vector<KnockOut> knock_outs = {};
   bool log_probability = false;
   std::int64_t piece = 512;      // tokens of the prompt in a pass; no result depends on it
   Progress* progress = nullptr;  // told of the prompt's tokens as they go through; false ends a pass with Cancelled

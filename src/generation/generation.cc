@@ -49,6 +49,7 @@ DecodingOptions decoding_options(const TransformerConfig& config, const Generati
   decoding.sampling = options.sampling;
   decoding.threads = options.threads;
   decoding.watch = options.watch;
+  decoding.knock_outs = options.knock_outs;
   decoding.log_probability = options.log_probability;
   decoding.piece = options.piece;
   decoding.progress = options.progress;

@@ -25,7 +25,7 @@ ops::RopeTable make_table(const Rope& rope, const Pass& pass) {
 
 }  // namespace
 
-SelfAttention::SelfAttention(const Pass& pass) : pass_(pass) {
+SelfAttention::SelfAttention(const Pass& pass) : pass_(pass), cuts_(pass) {
   for (const Rope& rope : pass.config.ropes) ropes_.push_back(make_table(rope, pass));
 }
 
@@ -95,7 +95,9 @@ AttentionProblem SelfAttention::make_problem(int layer, int sequence, const Atte
 void SelfAttention::attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) {
   const TransformerConfig& config = pass_.config;
   const ForwardOptions& options = pass_.options;
-  const AttentionProblem problem = make_problem(layer, sequence, weights, heads);
+  AttentionProblem problem = make_problem(layer, sequence, weights, heads);
+  const std::vector<EdgeCut> cuts = cuts_.of(layer, sequence);
+  problem.cuts = cuts;
   const LayerAttention call{AttentionKind::self, layer, sequence, problem};
   const Observations see = options.observer != nullptr ? options.observer->request(call) : Observations{};
   const std::int64_t length = problem.q.shape[2], width = config.query_heads * config.head_width;

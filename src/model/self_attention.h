@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "src/model/edge_cuts.h"
 #include "src/model/pass.h"
 #include "src/model/weights.h"
 #include "src/ops/head_rows.h"
@@ -29,6 +30,7 @@ class SelfAttention {
   AttentionProblem make_problem(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) const;
 
   const Pass& pass_;
+  const EdgeCuts cuts_;
   std::vector<ops::RopeTable> ropes_;  // of config.ropes, for the pass's rows
 };
 

@@ -12,6 +12,7 @@
 #include "src/format/json.h"
 #include "src/model/batch.h"
 #include "src/model/context_cache.h"
+#include "src/model/edge_cuts.h"
 #include "src/model/forward.h"
 #include "src/model/weights.h"
 
@@ -99,6 +100,7 @@ Context Transformer::make_context(std::int64_t tokens, const ContextOptions& opt
 ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const ForwardOptions& options) const {
   check_batch(impl_->config, impl_.get(), batch);
   check_options(impl_->config, options);
+  check_knock_outs(impl_->config, batch, options.knock_outs);
   try {
     PreparedBatch prepared(impl_->config, batch);
     PassMemory fresh;

@@ -298,6 +298,15 @@ TOKENIZERS = {
     "unigram_legacy": unigram(None, {"type": "Metaspace", "replacement": "_", "add_prefix_space": True, "str_rep": "_"}),
 }
 
+KNOCK_OUTS = {
+    "plain": "it->street@L4H2",
+    "ranges": " #3-9 -> /2 @ L3-5H1-2, H7,all",
+    "segments": "*->:generated@L1",
+    "quoted": '"a->\\"b\\u00e9":2->"c@d"/1@h2',
+    "open": '"a->b',
+    "ends": "it->street@L4H2,",
+}
+
 if __name__ == "__main__":
     for name, content in {**dict(files_of_reports("safetensors")), **SAFETENSORS}.items():
         put("safetensors", name, content)
@@ -315,5 +324,7 @@ if __name__ == "__main__":
         put("http", name, content)
     for name, content in CHARSMAPS.items():
         put("charsmap", name, content)
+    for name, spec in KNOCK_OUTS.items():
+        put("knock_out", name, spec.encode())
     for name, content in TOKENIZERS.items():
         put("tokenizer", name, content)

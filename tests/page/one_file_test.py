@@ -43,6 +43,31 @@ class FilePage(PageTest):
         self.wait(ready or view)
 
 
+class KnockedOut(FilePage):
+    """Weights that the page computes again leave out what was knocked out, and the page says what that is."""
+
+    block = "it->animal@L2H3"
+    flags = ("--html-exact", "--block", block)
+
+    def test_weights_are_those_of_the_program(self):
+        reference = Reference(TINY)
+        labels = reference.labels()
+        it, animal = labels.index("it"), labels.index("animal")
+        row = reference.weights(2, 3, "--block", self.block)[it]
+        self.assertEqual(row[animal], 0)
+        self.open("text", l=2, h=3, w=reference.token("it"))
+        names = [f"{labels[it]} → {label} {weight_text(w)}" for label, w in zip(labels, row)]
+        self.assertEqual(self.options(), names)
+
+    def test_the_rail_says_it(self):
+        self.open("text", l=2, h=3)
+        self.assertIn(f"Knocked out: {self.block}", self.page.locator("body").inner_text())
+
+    def test_the_steps_leave_the_key_out(self):
+        self.open("steps", l=2, h=3, w=Reference(TINY).token("it"))
+        self.assertEqual(self.page.locator(".hidden-key").count(), 1)
+
+
 class Views(FilePage):
     def setUp(self):
         super().setUp()

@@ -3,7 +3,7 @@ import { gazeTable } from '../colour.js';
 import { radioGroup } from '../controls.js';
 import { el, wordElement } from '../dom.js';
 import { distanceText, percentText, rich, t } from '../i18n.js';
-import { hides } from '../look.js';
+import { cutsAll, hides } from '../look.js';
 import { strong } from './text_sentence.js';
 
 const MOST_CELLS = 64;        // a side of a thumbnail
@@ -30,12 +30,15 @@ function numbersOf(look) {
   return Object.keys(NUMBERS).filter(id => !silent.includes(id));
 }
 
-/** Cells [side, side] of a map, of `step` items a side, of which the rows see nothing. */
-function hiddenOf(map, axis, step, side, tokens) {
+/** Cells [side, side] of a map, of `step` items a side, of which the rows see nothing; `list`: what was knocked out. */
+function hiddenOf(map, list, axis, step, side, tokens) {
   const hidden = new Uint8Array(side * side);
   const range = cell => [axis.begin(cell * step), axis.end(Math.min(axis.count, (cell + 1) * step) - 1)];
   for (let a = 0; a < side; a++) {
-    for (let b = 0; b < side; b++) hidden[a * side + b] = hides(map.score, range(a), range(b), tokens);
+    for (let b = 0; b < side; b++) {
+      hidden[a * side + b] = hides(map.score, range(a), range(b), tokens)
+        || (step === 1 && cutsAll(list, map.score, range(a), range(b), tokens));
+    }
   }
   return hidden;
 }
@@ -56,7 +59,7 @@ async function thumbnails(context) {
     const all = [0, axis.count];
     const data = await weights.block({ axis, maps: look.maps, rows: all, keys: all });
     const away = awayOf(axis, 1);
-    const hidden = perLayer(look, map => hiddenOf(map, axis, 1, axis.count, look.tokens.length));
+    const hidden = perKind(look, (map, list) => hiddenOf(map, list, axis, 1, axis.count, look.tokens.length));
     return look.maps.map((map, m) => (
       { side: axis.count, data: data.subarray(m * axis.count ** 2, (m + 1) * axis.count ** 2), away, hidden: hidden(map) }));
   }
@@ -68,7 +71,7 @@ async function thumbnails(context) {
   const pictures = [];
   const tokens = look.axis({ pieces: true, aside: axis.aside, sink: axis.sink });
   const away = awayOf(tokens, step);
-  const hidden = perLayer(look, map => hiddenOf(map, tokens, step, side, n));
+  const hidden = perKind(look, (map, list) => hiddenOf(map, list, tokens, step, side, n));
   for (let m = 0; m < look.maps.length; m += together) {
     const maps = look.maps.slice(m, m + together);
     const { data } = await source.weights({ look: look.id, maps, rows: [0, n], keys: [0, n], step }, { signal });
@@ -77,12 +80,14 @@ async function thumbnails(context) {
   return pictures;
 }
 
-/** `make(map)` once a layer: what rows see is the layer's. */
-function perLayer(look, make) {
+/** `make(map, cuts)` once for maps that rows see alike: what they see is the layer's, but for what was knocked out. */
+function perKind(look, make) {
   const made = new Map();
   return map => {
-    if (!made.has(map.layer)) made.set(map.layer, make(map));
-    return made.get(map.layer);
+    const list = look.cutsOf(map);
+    const name = `${map.layer} ${list.map(one => look.report.blocked.indexOf(one))}`;
+    if (!made.has(name)) made.set(name, make(map, list));
+    return made.get(name);
   };
 }
 

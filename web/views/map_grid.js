@@ -1,5 +1,5 @@
 // What a map is drawn from: cells between items, in tiles of 256 × 256, at level L each the mean of 2^L × 2^L weights.
-import { seenBy } from '../look.js';
+import { cutsAll, seenBy } from '../look.js';
 
 export const TILE = 256;  // cells
 
@@ -25,6 +25,7 @@ export class MapGrid {
     this.count = this.axis.count;
     this.tokens = look.tokens.length;
     this.score = context.chosenMaps()[0].score;
+    this.cuts = this.maps.map(map => look.cutsOf(map));  // a map
     this.topLevel = this.byItem ? 0 : Math.max(0, Math.ceil(Math.log2(this.count / TILE)));
     this.logarithmic = this.count > EASED_UP_TO;
   }
@@ -78,7 +79,15 @@ export class MapGrid {
   /** Whether the items of row `row` see nothing of column `col`. */
   hidden(row, col) {
     const [from, to] = this.seenCells(0, row);
-    return col < from || col >= to;
+    return col < from || col >= to || this.isCut(row, col);
+  }
+
+  /** Whether all that item `row` would see of item `col` was knocked out, in every map that is shown. */
+  isCut(row, col) {
+    const { axis, score, tokens } = this;
+    if (this.cuts.some(list => list.length === 0)) return false;
+    const [rows, keys] = [row, col].map(item => [axis.begin(item), axis.end(item)]);
+    return this.cuts.every(list => cutsAll(list, score, rows, keys, tokens));
   }
 
   /** Of `cells` cells of 2^level items from cell `first`: 0 = as it is, 1 = of a special token, 2 = set aside. */

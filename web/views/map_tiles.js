@@ -131,7 +131,8 @@ export class TileStore {
       const [from, to] = this.#grid.seenCells(level, row * TILE + r);
       for (let c = 0; c < tile.cols; c++, at++) {
         const cell = col * TILE + c;
-        const mark = cell < from || cell >= to ? 3 : Math.max(rowMarks[r], colMarks[c]);
+        const hidden = cell < from || cell >= to || (level === 0 && this.#grid.isCut(row * TILE + r, cell));
+        const mark = hidden ? 3 : Math.max(rowMarks[r], colMarks[c]);
         pixels[at] = this.#palette.colour(tile.data[at], mark);
       }
     }

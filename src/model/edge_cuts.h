@@ -1,0 +1,37 @@
+#ifndef SIGHTLINE_MODEL_EDGE_CUTS_H_
+#define SIGHTLINE_MODEL_EDGE_CUTS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/model/pass.h"
+
+namespace sightline::model {
+
+/// Throws BadArgument for a layer, head, sequence or position that there is not.
+void check_knock_outs(const TransformerConfig& config, std::span<const TokenSequence> batch,
+                      std::span<const KnockOut> knock_outs);
+
+/// Knock-outs of whole sequences as the attention calls of a pass take them: rows counted from the first one that the
+/// pass computes, keys up to the last one that there is. What meets nothing of the pass is left out.
+class EdgeCuts {
+ public:
+  explicit EdgeCuts(const Pass& pass);
+
+  /// The lists in them are this object's.
+  std::vector<EdgeCut> of(int layer, int sequence) const;
+
+ private:
+  struct Cut {
+    const KnockOut* of;
+    int sequence;
+    std::vector<std::int64_t> rows, keys;  // empty: all
+  };
+
+  std::vector<Cut> cuts_;
+};
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_MODEL_EDGE_CUTS_H_
