@@ -27,6 +27,18 @@ DType cache_type(const std::string& name, const char* option) {
   return found->second;
 }
 
+model::DropRule drop_rule(const Options& options) {
+  if (options.audit && options.drop.empty()) {
+    throw UsageError("--audit tells what --drop loses: name a rule with --drop");
+  }
+  if (options.drop.empty()) return {};
+  try {
+    return model::parse_drop_rule(options.drop);
+  } catch (const BadArgument& error) {
+    throw UsageError(fmt::format("--drop {}: {}", options.drop, error.what()));
+  }
+}
+
 std::uint64_t chosen_seed(const Options& options) {
   const std::int64_t seed = options.seed.value_or(-1);
   if (seed < -1) throw UsageError(fmt::format("--seed is {}: it can be -1, 0 or more", seed));
@@ -56,6 +68,8 @@ model::GenerationOptions generation_options(const Options& options, Progress& pr
   generation.context = options.context;
   generation.cache.keys = cache_type(options.key_type, "-ctk");
   generation.cache.values = cache_type(options.value_type, "-ctv");
+  generation.cache.drop = drop_rule(options);
+  generation.audit = options.audit;
   generation.sampling = {
       options.temperature, options.top_k, options.top_p, options.min_p, options.repeat_penalty, options.repeat_last, 0};
   ops::require_sampling(generation.sampling);
@@ -84,11 +98,12 @@ void require_json_options(const Options& options) {
 // Where a generation goes as it comes: text, or lines of JSON.
 class Output {
  public:
-  Output(const Options& options, const engine::PromptedGeneration& prompted)
-      : options_(options), prompted_(prompted), generation_(prompted.generation) {}
+  Output(const Options& options, const engine::ModelFacts& model, const engine::PromptedGeneration& prompted,
+         const model::GenerationOptions& how)
+      : options_(options), model_(model), prompted_(prompted), generation_(prompted.generation), how_(how) {}
 
-  void begin(const engine::ModelFacts& model, const model::GenerationOptions& how) const {
-    if (options_.json) write_output(engine::report_text(engine::generation_json(model, prompted_, how)));
+  void begin() const {
+    if (options_.json) write_output(engine::report_text(engine::generation_json(model_, prompted_, how_)));
   }
   void token(const model::GeneratedToken& token) const {
     if (!options_.json) return write(token.text);
@@ -97,9 +112,15 @@ class Output {
   }
   /// The text's end: what was held back, and a line's end on a terminal.
   void end(std::string_view how, const std::string& rest) const {
-    if (options_.json) return write_output(engine::report_text(engine::end_json(generation_, how)));
-    write(rest);
-    if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
+    const std::optional<engine::DropSummary> drops = engine::summarise_drops(model_.config, how_, generation_);
+    if (options_.json) {
+      write_output(engine::report_text(engine::end_json(generation_, how, drops)));
+    } else {
+      write(rest);
+      if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
+    }
+    if (!drops) return;
+    for (const std::string& note : engine::drop_notes(*drops)) write_note(note);
   }
 
  private:
@@ -117,8 +138,10 @@ class Output {
   }
 
   const Options& options_;
+  const engine::ModelFacts& model_;
   const engine::PromptedGeneration& prompted_;
   const model::Generation& generation_;
+  const model::GenerationOptions& how_;
   const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   const bool utf8_ = detect_terminal(STDOUT_FILENO, ColourChoice::never).utf8;
 };
@@ -157,8 +180,8 @@ void run_generate(const Options& options) {
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
   engine::PromptedGeneration prompted = session.generate(prompt, how);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
-  const Output output(options, prompted);
-  output.begin(session.model(), how);
+  const Output output(options, session.model(), prompted, how);
+  output.begin();
   stream(prompted.generation, output, progress);
 }
 

@@ -29,6 +29,13 @@ void add_generation_options(CLI::App& command, Options& options) {
                   "(-ctk; default: f32)")
       ->type_name("TYPE");
   command.add_option("--cache-type-v", options.value_type, "Values, likewise (-ctv)")->type_name("TYPE");
+  command
+      .add_option("--drop", options.drop,
+                  "Keep N keys a head: window,keep=N or\n"
+                  "sinks+window,keep=N[,sinks=S] or\n"
+                  "mass,keep=N[,recent=M] (docs/generate.md)")
+      ->type_name("RULE");
+  command.add_flag("--audit", options.audit, "Tell what is lost by it: keep evicted keys aside");
 }
 
 }  // namespace

@@ -11,7 +11,9 @@
 #include "src/format/json.h"
 #include "src/model/batch.h"
 #include "src/model/context_cache.h"
+#include "src/model/drop_rule.h"
 #include "src/model/forward.h"
+#include "src/model/rope.h"
 #include "src/model/weights.h"
 
 namespace sightline::model {
@@ -35,6 +37,15 @@ void check_options(const TransformerConfig& config, const ForwardOptions& option
   if (options.precision == Precision::fast && !fast_available()) {
     throw BadArgument("this machine has no instruction for products of bf16: use exact precision");
   }
+}
+
+void require_droppable(const TransformerConfig& config, std::int64_t tokens, const DropRule& rule) {
+  require_drop_rule(rule);
+  if (rule.kind == DropKind::none || !frequencies_differ(config.ropes, 1, tokens)) return;
+  throw BadArgument(
+      fmt::format("no keys can be dropped within a context of {} tokens: the model's rope follows the length of the "
+                  "text, and longer ones would need all keys again; make the context shorter (-c)",
+                  tokens));
 }
 
 }  // namespace
@@ -70,6 +81,7 @@ Context Transformer::make_context(std::int64_t tokens, const ContextOptions& opt
   if (tokens < 1 || tokens > config.max_positions) {
     throw BadArgument(fmt::format("a context of {} tokens: the model takes 1 to {}", tokens, config.max_positions));
   }
+  require_droppable(config, tokens, options.drop);
   auto context = std::make_unique<Context::Impl>();
   context->model = impl_;
   context->config = config;
@@ -81,6 +93,7 @@ Context Transformer::make_context(std::int64_t tokens, const ContextOptions& opt
     throw OutOfMemory(fmt::format("no memory for a context of {} tokens: make it shorter", tokens));
   }
   context->cache = context->make_cache();
+  if (options.drop.kind != DropKind::none) context->mass = std::make_unique<PromptMass>(config, tokens);
   return Context(std::move(context));
 }
 
