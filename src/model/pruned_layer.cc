@@ -140,21 +140,32 @@ void PrunedLayer::bind(AttentionProblem& problem) {
   problem.sequences = {&span_, 1};
 }
 
+// Of a single row the mass of keys is its weights, bit by bit, and comes along with the pass, where weights of chosen
+// rows are worked out once more.
 void PrunedLayer::watch(Observations& see) {
-  if (see.row_weights == nullptr || see.rows.empty()) {
-    weights_.resize(static_cast<std::size_t>(sizes_.query_heads * (count_ + 1)));
+  if (see.key_mass == nullptr && see.mass_sums == nullptr && see.measure == Measure::weight) {
+    see.key_mass = room_for_weights();
+    see.mass_row_begin = 0;
+    see.mass_row_end = INT64_MAX;
+  } else if (see.row_weights == nullptr || see.rows.empty()) {
     see.rows = kRow;
-    see.row_weights = weights_.data();
+    see.row_weights = room_for_weights();
   }
   if (aside_ && see.lse == nullptr) see.lse = lse_.data();
 }
 
+float* PrunedLayer::room_for_weights() {
+  weights_.resize(static_cast<std::size_t>(sizes_.query_heads * (count_ + 1)));
+  return weights_.data();
+}
+
 void PrunedLayer::take(const AttentionProblem& problem, const Observations& see, const AttentionOptions& options) {
-  if (see.row_weights != weights_.data()) {  // an observer's own, of which all rows are the one row
+  const bool own = see.key_mass == weights_.data() || see.row_weights == weights_.data();
+  if (!own) {  // an observer's, of which all rows are the one row
     const std::int64_t keys = count_ + 1, stride = std::ssize(see.rows) * keys;
-    weights_.resize(static_cast<std::size_t>(sizes_.query_heads * keys));
+    float* const to = room_for_weights();
     for (std::int64_t head = 0; head < sizes_.query_heads; ++head) {
-      std::copy_n(see.row_weights + head * stride, keys, weights_.data() + head * keys);
+      std::copy_n(see.row_weights + head * stride, keys, to + head * keys);
     }
   }
   if (!aside_) return;

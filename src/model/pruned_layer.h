@@ -68,6 +68,7 @@ class PrunedLayer {
     bool evicted = false;     // not just out of the window
   };
 
+  float* room_for_weights();
   void fill(const AttentionProblem& source, std::span<const double> mass, std::span<HeadDrops> drops);
   void fill_head(const AttentionProblem& source, std::int64_t head, std::span<const double> mass, HeadDrops& drops);
   void count_row(std::span<HeadDrops> drops, std::span<HeadAudit> audits) noexcept;
