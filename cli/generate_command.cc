@@ -17,6 +17,18 @@
 namespace sightline::cli {
 namespace {
 
+model::DropRule drop_rule(const Options& options) {
+  if (options.audit && options.drop.empty()) {
+    throw UsageError("--audit tells what --drop loses: name a rule with --drop");
+  }
+  if (options.drop.empty()) return {};
+  try {
+    return model::parse_drop_rule(options.drop);
+  } catch (const BadArgument& error) {
+    throw UsageError(fmt::format("--drop {}: {}", options.drop, error.what()));
+  }
+}
+
 std::uint64_t chosen_seed(const Options& options) {
   const std::int64_t seed = options.seed.value_or(-1);
   if (seed < -1) throw UsageError(fmt::format("--seed is {}: it can be -1, 0 or more", seed));
@@ -28,6 +40,8 @@ model::GenerationOptions generation_options(const Options& options, Progress& pr
   generation.max_tokens = options.max_tokens.value_or(-1);
   generation.context = options.context;
   generation.cache = cache_options(options);
+  generation.cache.drop = drop_rule(options);
+  generation.audit = options.audit;
   generation.sampling = {
       options.temperature, options.top_k, options.top_p, options.min_p, options.repeat_penalty, options.repeat_last, 0};
   ops::require_sampling(generation.sampling);
@@ -61,14 +75,17 @@ void require_json_options(const Options& options) {
 // Where a generation goes as it comes: text, or lines of JSON.
 class Output {
  public:
-  Output(const Options& options, const engine::PromptedGeneration& prompted)
+  Output(const Options& options, const engine::ModelFacts& model, const engine::PromptedGeneration& prompted,
+         const model::GenerationOptions& how)
       : options_(options),
+        model_(model),
         prompted_(prompted),
         generation_(prompted.generation),
-        answer_(prompted, {options.layer, options.head}) {}
+        answer_(prompted, {options.layer, options.head}),
+        how_(how) {}
 
-  void begin(const engine::ModelFacts& model, const model::GenerationOptions& how) const {
-    if (options_.json) write_output(engine::report_text(engine::generation_json(model, prompted_, how)));
+  void begin() const {
+    if (options_.json) write_output(engine::report_text(engine::generation_json(model_, prompted_, how_)));
   }
   void token(const model::GeneratedToken& token) {
     answer_.add(token);
@@ -78,10 +95,16 @@ class Output {
   }
   /// The text's end: what was held back, and a line's end on a terminal.
   void end(std::string_view how, const std::string& rest) const {
-    if (options_.json) return write_output(engine::report_text(engine::end_json(generation_, how, answer_.answer())));
-    write(rest);
-    if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
-    if (options_.segment_table) write_table();
+    const std::optional<engine::DropSummary> drops = engine::summarise_drops(model_.config, how_, generation_);
+    if (options_.json) {
+      write_output(engine::report_text(engine::end_json(generation_, how, answer_.answer(), drops)));
+    } else {
+      write(rest);
+      if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
+      if (options_.segment_table) write_table();
+    }
+    if (!drops) return;
+    for (const std::string& note : engine::drop_notes(*drops)) write_note(note);
   }
 
  private:
@@ -110,9 +133,11 @@ class Output {
   }
 
   const Options& options_;
+  const engine::ModelFacts& model_;
   const engine::PromptedGeneration& prompted_;
   const model::Generation& generation_;
   engine::AnswerRecord answer_;
+  const model::GenerationOptions& how_;
   const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   const bool utf8_ = detect_terminal(STDOUT_FILENO, ColourChoice::never).utf8;
 };
@@ -153,8 +178,8 @@ void run_generate(const Options& options) {
       session.generate(prompt_of(input, options, session, /*answering=*/true), how, options.knock_outs);
   for (const std::string& note : engine::knock_out_notes(prompted.knock_outs, /*causal=*/true)) write_note(note);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
-  Output output(options, prompted);
-  output.begin(session.model(), how);
+  Output output(options, session.model(), prompted, how);
+  output.begin();
   stream(prompted.generation, output, progress);
 }
 

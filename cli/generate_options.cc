@@ -24,6 +24,13 @@ void add_generation_options(CLI::App& command, Options& options) {
       ->allow_extra_args(false);
   command.add_flag("--special", options.special, "Take spellings of special tokens in the prompt\nfor those tokens");
   add_cache_options(command, options);
+  command
+      .add_option("--drop", options.drop,
+                  "Keep N keys a head: window,keep=N or\n"
+                  "sinks+window,keep=N[,sinks=S] or\n"
+                  "mass,keep=N[,recent=M] (docs/generate.md)")
+      ->type_name("RULE");
+  command.add_flag("--audit", options.audit, "Tell what is lost by it: keep evicted keys aside");
 }
 
 }  // namespace

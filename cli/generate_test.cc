@@ -109,6 +109,74 @@ TEST(Generate, TakesLlamaCppsSpellings) {
   testing::expect_failure(generate({"-p", "a", "--stop", ""}), 2, {"--stop is empty"});
 }
 
+TEST(Generate, DropsKeysAndSaysSo) {
+  const Outcome full = generate({"-p", "the cat", "-n", "40"});
+  const Outcome all_kept = generate({"-p", "the cat", "-n", "40", "--drop", "mass,keep=100", "--audit"});
+  EXPECT_EQ(all_kept.status, 0) << all_kept.error;
+  EXPECT_EQ(all_kept.output, full.output);
+  EXPECT_TRUE(all_kept.error.starts_with("sightline: mass,keep=100,recent=50: 0 keys were evicted, with 0.00 % of all"))
+      << all_kept.error;
+  EXPECT_NE(all_kept.error.find("given evicted keys 0.00 % of their weight\n"), std::string::npos) << all_kept.error;
+  EXPECT_TRUE(all_kept.error.ends_with("the text is the one that all keys give\n")) << all_kept.error;
+  const Outcome dropped = generate({"-p", "the cat", "-n", "40", "--drop", "window,keep=3"});
+  EXPECT_EQ(dropped.status, 0) << dropped.error;
+  EXPECT_EQ(std::ranges::count(dropped.error, '\n'), 1) << dropped.error;
+  const Outcome audited = generate({"-p", "the cat", "-n", "40", "--drop", "window,keep=3", "--audit", "-t", "1"});
+  EXPECT_EQ(audited.output, dropped.output);
+  EXPECT_EQ(audited.output == full.output, audited.error.ends_with("all keys give\n")) << audited.error;
+}
+
+TEST(Generate, TellsOfDroppedKeysInJson) {
+  const Outcome outcome =
+      generate({"-p", "the cat", "-n", "30", "--json", "--drop", "sinks+window,keep=5,sinks=1", "--audit"});
+  ASSERT_EQ(outcome.status, 0) << outcome.error;
+  const std::vector<json> lines = json_lines(outcome.output);
+  EXPECT_EQ(lines.front()["cache"]["drop"], "sinks+window,keep=5,sinks=1");
+  EXPECT_EQ(lines.front()["cache"]["audit"], true);
+  const json& dropped = lines.back()["eviction"];
+  const std::int64_t tokens = lines.back()["prompt_tokens"].get<std::int64_t>() + 29;  // the last one is not read
+  const auto layers = std::ssize(dropped["layers"]);
+  EXPECT_EQ(layers, lines.front()["model"]["layers"]);
+  const std::int64_t kv_heads = lines.front()["model"]["kv_heads"];
+  // Each head keeps 5, and position 0 left the layers' windows of 16 keys.
+  EXPECT_EQ(dropped["evicted_keys"], layers * kv_heads * (tokens - 6));
+  double evicted = 0, missed = 0;
+  for (const json& layer : dropped["layers"]) {
+    EXPECT_EQ(layer["kept_keys"], 5);
+    EXPECT_EQ(layer["evicted_keys"], kv_heads * (tokens - 6));
+    evicted += layer["evicted_mass"].get<double>() / static_cast<double>(layers);
+    missed += layer["audit_mass"].get<double>() / static_cast<double>(layers);
+  }
+  EXPECT_NEAR(evicted, dropped["evicted_mass"].get<double>(), 1e-12);
+  EXPECT_NEAR(missed, dropped["audit"]["mass"].get<double>(), 1e-12);
+  EXPECT_GT(dropped["audit"]["largest"]["mass"].get<double>(), missed);
+  double of_lines = 0;
+  for (std::size_t i = 1; i + 1 < lines.size(); ++i) {
+    of_lines += lines[i]["evicted_mass"].get<double>();
+    for (const json& map : lines[i]["maps"]) {
+      for (const std::int64_t key : map["top_key"]) {
+        const std::int64_t row = lines[i]["row"];
+        EXPECT_TRUE(i == 1 || (key == 0 && row < 16) || key >= row - 5) << key << " of row " << row;
+      }
+    }
+  }
+  EXPECT_NEAR(of_lines / dropped["audit"]["rows"].get<double>(), missed, 1e-9);
+  EXPECT_EQ(dropped["audit"]["rows"], 29);
+}
+
+TEST(Generate, RefusesRulesThatMeanNothing) {
+  const auto refused = [](Arguments arguments, const std::vector<std::string>& says) {
+    arguments.insert(arguments.begin(), {"-p", "a", "-n", "3"});
+    testing::expect_failure(generate(std::move(arguments)), 2, says);
+  };
+  refused({"--audit"}, {"--audit tells what --drop loses"});
+  refused({"--drop", "h2o,keep=4"}, {"--drop h2o,keep=4", "window,keep=N"});
+  refused({"--drop", "mass"}, {"how many keys to keep", "mass,keep=N"});
+  refused({"--drop", "window,keep=0"}, {"keep=0"});
+  refused({"--drop", "sinks+window,keep=4"}, {"sinks can be 0 to 3"});
+  refused({"--drop", "mass,keep=4,sinks=1"}, {"knows no \"sinks=1\""});
+}
+
 TEST(Generate, SaysItsSeedWhichGivesTheTextAgain) {
   const Outcome first = generate({"-p", "the cat", "-n", "30", "--temp", "1"});
   ASSERT_TRUE(first.error.starts_with("sightline: seed ")) << first.error;

@@ -64,6 +64,8 @@ struct Options {
   double temperature = 0, top_p = 1, min_p = 0, repeat_penalty = 1;
   std::int64_t top_k = 0, repeat_last = 64;
   std::string key_type, value_type;     // of the cache, as -ctk spells them; empty = f32
+  std::string drop;                     // rule by which keys go; empty = none do
+  bool audit = false;                   // tell what is lost by it
   std::vector<std::string> stop_texts;  // a generation ends at these
 
   std::string messages;               // a conversation, in this file; "-" = standard input

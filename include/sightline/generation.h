@@ -68,7 +68,8 @@ inline constexpr std::int64_t kDefaultContext = 4096;
 struct GenerationOptions {
   std::int64_t max_tokens = -1;  // new ones; -1: until something ends the text
   std::int64_t context = 0;      // tokens, the prompt's and new ones; 0: kDefaultContext, or the model's limit below it
-  ContextOptions cache = {};
+  ContextOptions cache = {};     // with a rule of dropping keys go once the prompt is through, and one with each token
+  bool audit = false;  // where keys go: keep them aside, and the whole text's keys beside, to tell what is lost
   SamplingOptions sampling = {};
   std::vector<std::string> stop_texts = {};    // UTF-8, none empty; what stops a text is not given
   std::vector<std::int32_t> stop_tokens = {};  // beside Model::end_tokens
@@ -86,6 +87,15 @@ struct GeneratedToken {
   std::string text;  // UTF-8 that it completes, whole characters alone; with the last token also what was held back
   std::optional<double> log_probability;  // natural, under the model's own distribution, before any sampling option
   const StepSight* sight = nullptr;       // until the next token; null unless GenerationOptions::watch
+  /// With an audit: what the row that it was taken from would have given to evicted keys, the mean of all maps.
+  std::optional<double> evicted_mass;
+};
+
+/// Where a generation that drops keys leaves the text that it would write with all of them, sampled from the same seed.
+struct Departure {
+  std::int64_t index = 0;  // of the generated token, from 0
+  std::int32_t id = 0, full_id = 0;
+  std::string piece, full_piece;  // as the vocabulary spells them
 };
 
 enum class EndKind : std::uint8_t { end_token, stop_token, stop_text, length, cancelled };
@@ -140,6 +150,12 @@ class Generation {
   std::span<const std::int32_t> tokens() const;  // generated
   bool is_full() const;                          // the context has no room for another token
   std::int64_t context() const;                  // tokens that it holds
+  std::int64_t cache_bytes() const;              // of keys and values now, without what an audit keeps aside
+
+  /// What has become of the keys; null where none are dropped, and while the prompt is read.
+  const DropAccount* drops() const;
+  /// Of an audited generation; nothing as long as its text is that of the full cache.
+  const std::optional<Departure>& departure() const;
 
  private:
   struct Impl;

@@ -27,6 +27,9 @@ struct LayerAttention {
   // q [1, Hq, Nq, D], k, v: views that live until done() returns; with a context, k and v are pages of its cache, and
   // the queries are the last Nq positions.
   const AttentionProblem& problem;
+  // [Hkv, Nk]: where the keys stand in the text, if the context has dropped some: indexes of keys are then slots, in no
+  // order, and what counts in positions (position, distance, offsets) means nothing. Empty: key j stands at position j.
+  std::span<const std::int32_t> key_positions = {};
 };
 
 /// What watches a forward pass. Layers come in order, and sequences in order within a layer, from one thread.
@@ -117,13 +120,14 @@ class Transformer {
   std::vector<std::string> warnings() const;  // left-over tensors and the like, one line each
 
   /// A text of no tokens yet, with room for `tokens` of them (at most config().max_positions) in every layer. `keys`,
-  /// `values`: types of the cache. Throws BadArgument for models that are not causal, OutOfMemory.
+  /// `values`: types of the cache. Throws BadArgument for models that are not causal, for a rule of dropping that is
+  /// out of range or meets a rope whose frequencies change within `tokens`; OutOfMemory.
   Context make_context(std::int64_t tokens, const ContextOptions& options = {}) const;
 
   /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions or
-  /// its context's room; a knock-out of a layer, head, sequence or position that there is not, where positions are
-  /// those that a sequence, or its context, has room for), Cancelled. After an error contexts are what they were before
-  /// the call.
+  /// its context's room, or of several tokens where the context drops keys; a knock-out of a layer, head, sequence or
+  /// position that there is not, where positions are those that a sequence, or its context, has room for, or beside
+  /// dropped keys), Cancelled. After an error contexts are what they were before the call.
   ///
   /// The bits of a row depend on its sequence alone: not on the batch, on threads, on the SIMD target, or on how the
   /// sequence was cut into calls. Where the rope's frequencies change with the length (longrope at the crossing,

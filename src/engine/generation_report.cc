@@ -37,6 +37,14 @@ ReportJson segments_json(const PromptedGeneration& prompted) {
   return json;
 }
 
+ReportJson cache_json(const model::GenerationOptions& options) {
+  ReportJson json = {{"keys", dtype_name(options.cache.keys)}, {"values", dtype_name(options.cache.values)}};
+  if (options.cache.drop.kind == model::DropKind::none) return json;
+  json["drop"] = model::drop_rule_text(options.cache.drop);
+  json["audit"] = options.audit;
+  return json;
+}
+
 ReportJson sampling_json(const model::SamplingOptions& sampling) {
   return {{"temperature", sampling.temperature},
           {"top_k", sampling.top_k},
@@ -101,7 +109,7 @@ ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& pr
           {"segments", segments_json(prompted)},
           {"blocked", knock_outs_json(prompted.knock_outs)},
           {"context", prompted.generation.context()},
-          {"cache", {{"keys", dtype_name(options.cache.keys)}, {"values", dtype_name(options.cache.values)}}},
+          {"cache", cache_json(options)},
           {"sampling", sampling_json(options.sampling)}};
 }
 
@@ -109,11 +117,13 @@ ReportJson token_json(const model::GeneratedToken& token, std::int64_t position,
   ReportJson line = {{"position", position}, {"id", token.id}, {"text", token.text}};
   ReportNumbers number;
   if (token.log_probability) line["log_probability"] = number(*token.log_probability);
+  if (token.evicted_mass) line["evicted_mass"] = number(*token.evicted_mass);
   if (token.sight != nullptr) add_sight(*token.sight, maps, line);
   return line;
 }
 
-ReportJson end_json(const model::Generation& generation, std::string_view end, const Answer& answer) {
+ReportJson end_json(const model::Generation& generation, std::string_view end, const Answer& answer,
+                    const std::optional<DropSummary>& drops) {
   ReportJson line = {{"end", end},
                      {"prompt_tokens", generation.prompt().ids.size()},
                      {"generated_tokens", generation.tokens().size()},
@@ -122,6 +132,7 @@ ReportJson end_json(const model::Generation& generation, std::string_view end, c
   ReportNumbers number;
   line["answer"] = {{"segment_mass", number.list(as_floats(answer.whole.segment_mass))}};
   line["sentences"] = sentences_json(answer, number);
+  if (drops) line["eviction"] = drops_json(*drops);
   return line;
 }
 

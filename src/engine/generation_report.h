@@ -1,9 +1,11 @@
 #ifndef SIGHTLINE_ENGINE_GENERATION_REPORT_H_
 #define SIGHTLINE_ENGINE_GENERATION_REPORT_H_
 
+#include <optional>
 #include <string_view>
 
 #include "src/engine/answer.h"
+#include "src/engine/drop_summary.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/report.h"
 #include "src/engine/session.h"
@@ -16,7 +18,8 @@ ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& pr
 /// `position`: of the token in the whole sequence. The observed row is there if the token has one.
 ReportJson token_json(const model::GeneratedToken& token, std::int64_t position, const ShownMaps& maps);
 /// `end`: as model::end_name() says it.
-ReportJson end_json(const model::Generation& generation, std::string_view end, const Answer& answer);
+ReportJson end_json(const model::Generation& generation, std::string_view end, const Answer& answer,
+                    const std::optional<DropSummary>& drops = {});
 
 }  // namespace sightline::engine
 

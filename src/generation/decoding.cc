@@ -45,6 +45,9 @@ Decoding::Decoding(Transformer transformer, PromptTokens prompt, const DecodingO
   require_prompt(prompt_, context_.room());
   if (options.piece < 1)
     throw BadArgument(fmt::format("a piece of {} tokens was asked for: it can be 1", options.piece));
+  if (options.audit && options.cache.drop.kind == DropKind::none) {
+    throw BadArgument("an audit is of keys that are dropped, and no rule of dropping is given");
+  }
   if (options.watch) observer_.emplace(transformer_.config(), *options.watch, context_.room());
   segments_.resize(tokens_.size(), -1);
 }
@@ -59,12 +62,30 @@ std::int32_t Decoding::next() {
                     room(), transformer_.config().max_positions));
   }
   const std::vector<float> logits = advance();
+  if (options_.cache.drop.kind != DropKind::none && !context_.is_dropping()) begin_dropping();
   const std::optional<std::int32_t> token = sampler_.next(logits, tokens_);
   if (!token) throw BadFile("the model gives no number for any next token: its weights are damaged");
+  if (full_) compare(*token, logits);
   if (options_.log_probability) log_probability_ = ops::log_probability(logits, *token);
   tokens_.push_back(*token);
   segments_.push_back(prompt_.generated());
   return *token;
+}
+
+// The prompt is through, and no token drawn.
+void Decoding::begin_dropping() {
+  Context whole = context_.begin_dropping(options_.audit);
+  if (options_.audit) full_.emplace(transformer_, std::move(whole), sampler_, options_.threads);
+}
+
+// Up to here both texts are the same. Once they part the full one is of no further use, and gives back its memory.
+void Decoding::compare(std::int32_t token, std::span<const float> logits) {
+  const std::int64_t prompt_length = std::ssize(prompt_.ids), length = std::ssize(tokens_);
+  PieceProgress progress(options_.progress, prompt_length, prompt_length);
+  const std::optional<std::int32_t> of_full = full_->next(tokens_, logits, progress.hook());
+  if (!of_full || *of_full == token) return;
+  departure_ = Departure{length - prompt_length, token, *of_full, {}, {}};
+  full_.reset();
 }
 
 std::int32_t Decoding::segment_count() const { return prompt_.segments.empty() ? 0 : prompt_.segment_count + 1; }

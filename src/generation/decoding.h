@@ -8,6 +8,7 @@
 
 #include "sightline/generation.h"
 #include "sightline/transformer.h"
+#include "src/generation/full_run.h"
 #include "src/generation/step_observer.h"
 #include "src/ops/sampling.h"
 
@@ -16,6 +17,7 @@ namespace sightline::model {
 struct DecodingOptions {
   std::int64_t room = 0;  // tokens that the context holds
   ContextOptions cache;
+  bool audit = false;  // see GenerationOptions
   SamplingOptions sampling;
   int threads = 0;
   std::optional<WatchOptions> watch = {};  // observe the newest row at every step
@@ -46,16 +48,24 @@ class Decoding {
   /// What the row looked at that gave the newest token; null unless it was asked for.
   const StepSight* sight() const { return observer_ ? &observer_->sight() : nullptr; }
 
+  std::int64_t cache_bytes() const { return context_.bytes(); }
+  const DropAccount* drops() const { return context_.is_dropping() ? &context_.drops() : nullptr; }
+  const std::optional<Departure>& departure() const { return departure_; }
+
  private:
   std::int32_t segment_count() const;  // 0: none are observed
   std::vector<float> advance();
   std::vector<float> run(std::int64_t count, bool newest);
+  void begin_dropping();
+  void compare(std::int32_t token, std::span<const float> logits);
 
   Transformer transformer_;
   DecodingOptions options_;
   Context context_;
   ops::Sampler sampler_;
   std::optional<StepObserver> observer_;
+  std::optional<FullRun> full_;  // of an audit, until the texts part
+  std::optional<Departure> departure_;
   PromptTokens prompt_;
   std::vector<std::int32_t> tokens_;
   std::vector<std::int32_t> segments_;  // of each token

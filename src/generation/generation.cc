@@ -10,6 +10,7 @@
 #include "src/generation/decoding.h"
 #include "src/generation/scoring.h"
 #include "src/generation/stop_text.h"
+#include "src/model/context_cache.h"
 #include "src/observe/top_capacity.h"
 #include "src/tokenizer/text_stream.h"
 
@@ -40,12 +41,19 @@ void require_range(const TransformerConfig& config, const GenerationOptions& opt
   }
 }
 
+void require_together(const GenerationOptions& options) {
+  if (options.cache.drop.kind == DropKind::none || options.knock_outs.empty()) return;
+  throw BadArgument("keys cannot be dropped where edges are knocked out: leave one of the two (--drop, --block) out");
+}
+
 DecodingOptions decoding_options(const TransformerConfig& config, const GenerationOptions& options) {
   require_decoder(config);
   require_range(config, options);
+  require_together(options);
   DecodingOptions decoding;
   decoding.room = context_of(config, options);
   decoding.cache = options.cache;
+  decoding.audit = options.audit;
   decoding.sampling = options.sampling;
   decoding.threads = options.threads;
   decoding.watch = options.watch;
@@ -60,6 +68,14 @@ PromptTokens read(const tokenizer::Tokenizer& tokenizer, std::string_view text) 
   PromptTokens prompt;
   for (const tokenizer::Token& token : tokenizer.encode(text).tokens) prompt.ids.push_back(token.id);
   return prompt;
+}
+
+// The mean over maps; nothing without an audit.
+std::optional<double> newest_missed(const DropAccount& account) {
+  if (account.audits.empty()) return std::nullopt;
+  double sum = 0;
+  for (const HeadAudit& audit : account.audits) sum += audit.newest;
+  return sum / static_cast<double>(account.audits.size());
 }
 
 }  // namespace
@@ -88,6 +104,7 @@ struct Generation::Impl {
         log_probability(options.log_probability),
         threads(options.threads),
         decoding(model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options)),
+        tokenizer(model.tokenizer),
         stream(model.tokenizer, decoding.tokens()),
         stops(options.stop_texts) {
     if (max_tokens == 0) end = GenerationEnd{};
@@ -96,6 +113,7 @@ struct Generation::Impl {
   std::span<const std::int32_t> tokens() const { return decoding.tokens().subspan(decoding.prompt().ids.size()); }
   std::optional<GeneratedToken> next();
   std::string flush();
+  void note_departure();
   std::optional<GenerationEnd> end_of(std::int32_t token) const;
   std::string taken(std::string given);
 
@@ -104,6 +122,8 @@ struct Generation::Impl {
   bool log_probability;
   int threads;
   Decoding decoding;
+  std::optional<Departure> departure;
+  tokenizer::Tokenizer tokenizer;
   tokenizer::TextStream stream;
   StopText stops;
   std::string text;
@@ -116,6 +136,8 @@ std::optional<GeneratedToken> Generation::Impl::next() {
   token.id = decoding.next();
   token.sight = decoding.sight();
   if (log_probability) token.log_probability = decoding.log_probability();
+  if (decoding.drops() != nullptr) token.evicted_mass = newest_missed(*decoding.drops());
+  if (!departure && decoding.departure()) note_departure();
   end = end_of(token.id);
   if (!end) token.text = stops.add(stream.add(token.id));
   if (stops.found()) end = GenerationEnd{EndKind::stop_text, -1, *stops.found()};
@@ -123,6 +145,12 @@ std::optional<GeneratedToken> Generation::Impl::next() {
   token.text = taken(std::move(token.text));
   if (end) token.text += flush();
   return token;
+}
+
+void Generation::Impl::note_departure() {
+  departure = decoding.departure();
+  departure->piece = tokenizer.piece_of(departure->id);
+  departure->full_piece = tokenizer.piece_of(departure->full_id);
 }
 
 std::string Generation::Impl::flush() {
@@ -168,11 +196,15 @@ const std::string& Generation::text() const { return impl_->text; }
 std::span<const std::int32_t> Generation::tokens() const { return impl_->tokens(); }
 bool Generation::is_full() const { return impl_->decoding.is_full(); }
 std::int64_t Generation::context() const { return impl_->decoding.room(); }
+std::int64_t Generation::cache_bytes() const { return impl_->decoding.cache_bytes(); }
+const DropAccount* Generation::drops() const { return impl_->decoding.drops(); }
+const std::optional<Departure>& Generation::departure() const { return impl_->departure; }
 
 std::int64_t generation_bytes(const TransformerConfig& config, const GenerationOptions& options) {
   const std::int64_t room = context_of(config, options);
   const WatchOptions watch = options.watch.value_or(WatchOptions{.top = 0});
-  return cache_bytes(config, room, options.cache) + StepObserver::bytes(config, watch, room);
+  return cache_bytes(config, room, options.cache) + dropping_bytes(config, room, options.cache, options.audit) +
+         StepObserver::bytes(config, watch, room);
 }
 
 }  // namespace sightline::model

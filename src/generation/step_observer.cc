@@ -1,10 +1,12 @@
 #include "src/generation/step_observer.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace sightline::model {
 namespace {
 
+constexpr std::int64_t kOneRow[] = {0};
 constexpr std::int64_t kChains = 16;  // sums a key, as Observations::mass_sums has them
 
 // Of values [heads, rows, width] the last row of each head, appended to `to`.
@@ -52,6 +54,10 @@ void StepObserver::begin(std::int64_t rows, std::span<const std::int32_t> segmen
 
 Observations StepObserver::request(const LayerAttention& call) {
   Observations see;
+  if (!call.key_positions.empty()) {
+    watch_slots(call, see);
+    return see;
+  }
   if (options_.key_mass) watch_mass(call, see);
   if (newest_) watch_newest(call.problem.q.shape[1], call.problem.q.shape[2], see);
   return see;
@@ -95,12 +101,82 @@ void StepObserver::done(const LayerAttention& call) {
   const std::int64_t heads = call.problem.q.shape[1];
   append_last_rows(entropy_, heads, 1, sight_.entropy);
   if (sinks_) append_last_rows(sink_weight_, heads, 1, sight_.sink_weight);
+  if (!call.key_positions.empty()) return take_slots(call);
   if (options_.top > 0) {
     append_last_rows(top_key_, heads, options_.top, sight_.top_key);
     append_last_rows(top_weight_, heads, options_.top, sight_.top_weight);
   }
   if (sight_.segments > 0) append_last_rows(segment_mass_, heads, sight_.segments, sight_.segment_mass);
   sight_.key_mass.insert(sight_.key_mass.end(), key_mass_.begin(), key_mass_.end());
+}
+
+// A row of keys that are left after others have gone: slots stand for other positions in each head, so that what is
+// told of keys is worked out here, from all weights of the row.
+void StepObserver::watch_slots(const LayerAttention& call, Observations& see) {
+  const auto heads = static_cast<std::size_t>(call.problem.q.shape[1]);
+  entropy_.resize(heads);
+  see.entropy = entropy_.data();
+  if (sinks_) {
+    sink_weight_.resize(heads);
+    see.sink_weight = sink_weight_.data();
+  }
+  slot_weights_.resize(heads * static_cast<std::size_t>(call.problem.k.shape[2]));
+  see.rows = kOneRow;
+  see.row_weights = slot_weights_.data();
+}
+
+void StepObserver::take_slots(const LayerAttention& call) {
+  const std::int64_t heads = call.problem.q.shape[1], slots = call.problem.k.shape[2];
+  const std::int64_t group = heads / call.problem.k.shape[1];
+  for (std::int64_t head = 0; head < heads; ++head) {
+    take_slots_of_head(std::span(slot_weights_).subspan(head * slots, slots),
+                       call.key_positions.subspan(head / group * slots, slots));
+  }
+  if (options_.key_mass) add_mass_of_slots(call);
+}
+
+void StepObserver::take_slots_of_head(std::span<const float> weights, std::span<const std::int32_t> positions) {
+  std::vector<std::size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto top = std::min(static_cast<std::ptrdiff_t>(options_.top), std::ssize(order));
+  std::partial_sort(order.begin(), order.begin() + top, order.end(), [&](std::size_t a, std::size_t b) {
+    return weights[a] != weights[b] ? weights[a] > weights[b] : positions[a] < positions[b];
+  });
+  for (std::ptrdiff_t i = 0; i < options_.top; ++i) {
+    sight_.top_key.push_back(i < top ? positions[order[i]] : -1);
+    sight_.top_weight.push_back(i < top ? weights[order[i]] : 0);
+  }
+  std::vector<double> masses(static_cast<std::size_t>(sight_.segments));
+  for (std::size_t slot = 0; slot < weights.size() && !masses.empty(); ++slot) {
+    const std::int32_t segment = segment_of_key_[positions[slot]];
+    if (segment >= 0) masses[segment] += static_cast<double>(weights[slot]);
+  }
+  sight_.segment_mass.insert(sight_.segment_mass.end(), masses.begin(), masses.end());
+}
+
+// Sums go on from those of the rows before any key had gone.
+void StepObserver::add_mass_of_slots(const LayerAttention& call) {
+  const std::int64_t heads = call.problem.q.shape[1], slots = call.problem.k.shape[2];
+  const std::int64_t group = heads / call.problem.k.shape[1];
+  mass_.resize(sums_.size());
+  std::vector<double>& mass = mass_[call.layer];
+  if (mass.empty()) {
+    mass.resize(static_cast<std::size_t>(heads * room_));
+    std::vector<float>& sums = sums_[call.layer];
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const std::size_t head = i / (kChains * room_), key = i % room_;
+      mass[head * room_ + key] += static_cast<double>(sums[i]);
+    }
+    sums = {};
+  }
+  for (std::int64_t head = 0; head < heads; ++head) {
+    double* const of_head = mass.data() + head * room_;
+    for (std::int64_t slot = 0; slot < slots; ++slot) {
+      of_head[call.key_positions[head / group * slots + slot]] +=
+          static_cast<double>(slot_weights_[head * slots + slot]);
+    }
+    sight_.key_mass.insert(sight_.key_mass.end(), of_head, of_head + sight_.keys);
+  }
 }
 
 }  // namespace sightline::model

@@ -32,6 +32,10 @@ class StepObserver : public AttentionObserver {
  private:
   void watch_mass(const LayerAttention& call, Observations& see);
   void watch_newest(std::int64_t heads, std::int64_t rows, Observations& see);
+  void watch_slots(const LayerAttention& call, Observations& see);
+  void take_slots(const LayerAttention& call);
+  void take_slots_of_head(std::span<const float> weights, std::span<const std::int32_t> positions);
+  void add_mass_of_slots(const LayerAttention& call);
 
   WatchOptions options_;
   std::int64_t room_;
@@ -42,6 +46,10 @@ class StepObserver : public AttentionObserver {
   // Of the layer at hand, all rows of the pass.
   std::vector<float> entropy_, sink_weight_, top_weight_, segment_mass_, key_mass_;
   std::vector<std::int32_t> top_key_;
+  // Where keys have been dropped: weights of the row [heads, slots], and per layer what each position received,
+  // [heads, room], in place of sums_.
+  std::vector<float> slot_weights_;
+  std::vector<std::vector<double>> mass_;
   StepSight sight_;
 };
 

@@ -41,6 +41,10 @@ void check_context(const void* model, const TokenSequence& text, std::size_t seq
     throw BadArgument(fmt::format("sequence {}: a context of {} tokens gets {} more, but has room for {} in all",
                                   sequence, context.length(), text.ids.size(), context.room));
   }
+  if (context.pruned && text.ids.size() != 1) {
+    throw BadArgument(fmt::format("sequence {} adds {} tokens to a context that drops keys: it takes one at a time",
+                                  sequence, text.ids.size()));
+  }
 }
 
 void check_sequence(const TransformerConfig& config, const void* model, const TokenSequence& text,
@@ -64,13 +68,6 @@ void check_contexts_differ(std::span<const TokenSequence> batch) {
   if (std::ranges::adjacent_find(contexts) != contexts.end()) {
     throw BadArgument("two sequences of a batch continue the same context: run one after the other");
   }
-}
-
-// Whether keys turned for a text of one length are wrong in a text of another.
-bool frequencies_differ(const TransformerConfig& config, std::int64_t length, std::int64_t other) {
-  return std::ranges::any_of(config.ropes, [&](const Rope& rope) {
-    return rope.follows_length() && !(rope_frequencies(rope, length) == rope_frequencies(rope, other));
-  });
 }
 
 }  // namespace
@@ -100,10 +97,15 @@ PassSequence PreparedBatch::grow(const TransformerConfig& config, const TokenSeq
   Context::Impl& context = text.context->impl();
   const std::int64_t before = context.length(), added = static_cast<std::int64_t>(text.ids.size());
   Growth& growth = growths_.emplace_back(Growth{&context, text.ids, nullptr});
-  if (before == 0 || !frequencies_differ(config, context.turned_for, before + added)) {
+  if (context.pruned) return {text.ids, {}, before, 0, nullptr, nullptr, context.pruned.get()};
+  PromptMass* const mass = context.mass.get();
+  const bool from_the_beginning = before > 0 && (frequencies_differ(config.ropes, context.turned_for, before + added) ||
+                                                 (mass != nullptr && !mass->is_complete()));
+  if (mass != nullptr) mass->begin(before == 0 || from_the_beginning);
+  if (!from_the_beginning) {
     context.cache->extend(added);
     context.cache->look_up();
-    return {text.ids, {}, before, 0, context.cache.get()};
+    return {text.ids, {}, before, 0, context.cache.get(), mass};
   }
   growth.fresh = context.make_cache();
   growth.whole.reserve(before + added);
@@ -111,7 +113,7 @@ PassSequence PreparedBatch::grow(const TransformerConfig& config, const TokenSeq
   growth.whole.insert(growth.whole.end(), text.ids.begin(), text.ids.end());
   growth.fresh->extend(before + added);
   growth.fresh->look_up();
-  return {growth.whole, {}, 0, before, growth.fresh.get()};
+  return {growth.whole, {}, 0, before, growth.fresh.get(), mass};
 }
 
 // A context's tokens have memory for all its room, so that nothing here can fail.
@@ -122,12 +124,14 @@ void PreparedBatch::commit() noexcept {
     context.tokens.insert(context.tokens.end(), growth.ids.begin(), growth.ids.end());
     context.turned_for = context.length();
     if (growth.fresh) context.cache = std::move(growth.fresh);
+    if (context.mass) context.mass->complete();
+    if (context.pruned) context.pruned->commit();
   }
 }
 
 void PreparedBatch::restore() noexcept {
   for (Growth& growth : growths_) {
-    if (!growth.fresh) growth.context->cache->truncate(growth.context->length());
+    if (!growth.fresh && growth.context->cache) growth.context->cache->truncate(growth.context->length());
   }
 }
 

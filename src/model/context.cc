@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <utility>
 
 #include "sightline/error.h"
@@ -75,14 +76,64 @@ Context::~Context() = default;
 std::int64_t Context::length() const { return impl_->length(); }
 std::int64_t Context::room() const { return impl_->room; }
 std::span<const std::int32_t> Context::tokens() const { return impl_->tokens; }
-std::int64_t Context::bytes() const { return impl_->cache->bytes(); }
+std::int64_t Context::bytes() const { return is_dropping() ? impl_->pruned->bytes() : impl_->cache->bytes(); }
 
 void Context::truncate(std::int64_t length) {
   if (length < 0 || length > this->length()) {
     throw BadArgument(fmt::format("a context of {} tokens cannot be cut to {}", this->length(), length));
   }
+  if (is_dropping()) throw BadArgument("a context that has dropped keys cannot be cut: begin another one");
+  if (impl_->mass && length < this->length()) impl_->mass->invalidate();
   impl_->cache->truncate(length);
   impl_->tokens.resize(static_cast<std::size_t>(length));
+}
+
+// An audit keeps the more aside the earlier keys begin to go.
+std::int64_t dropping_bytes(const TransformerConfig& config, std::int64_t room, const ContextOptions& options,
+                            bool audit) {
+  if (options.drop.kind == DropKind::none) return 0;
+  return PromptMass::bytes(config, room) + PrunedKeys::bytes(config, pruning_sizes(config, options, room, 1, audit));
+}
+
+std::unique_ptr<PrunedKeys> Context::Impl::prune(bool audit) const {
+  const PruningSizes sizes = pruning_sizes(config, options, room, length(), audit);
+  try {
+    return std::make_unique<PrunedKeys>(config, sizes, *cache, *mass);
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory("no memory for the keys that a context keeps: let each head keep fewer");
+  }
+}
+
+bool Context::is_dropping() const { return impl_->pruned != nullptr; }
+
+const DropAccount& Context::drops() const {
+  if (!is_dropping()) throw BadArgument("the context keeps all its keys: begin_dropping() has not been called");
+  return impl_->pruned->account();
+}
+
+Context Context::begin_dropping(bool audit) {
+  if (is_dropping()) throw BadArgument("the context drops keys already");
+  if (!impl_->mass) throw BadArgument("the context has no rule of dropping: name one in its options");
+  if (length() == 0) throw BadArgument("the context has no token yet: keys are dropped once a text has gone through");
+  if (!impl_->mass->is_complete()) {
+    throw BadArgument(
+        "the weights that keys received are not known, as the newest pass failed or tokens were cut: add "
+        "a token first");
+  }
+  auto pruned = impl_->prune(audit);
+  auto whole = std::make_unique<Impl>();
+  whole->model = impl_->model;
+  whole->config = impl_->config;
+  whole->options = impl_->options;
+  whole->options.drop = {};
+  whole->room = impl_->room;
+  whole->turned_for = impl_->turned_for;
+  whole->tokens.reserve(impl_->tokens.capacity());
+  whole->tokens = impl_->tokens;
+  whole->cache = std::move(impl_->cache);
+  impl_->pruned = std::move(pruned);
+  impl_->mass.reset();
+  return Context(std::move(whole));
 }
 
 }  // namespace sightline::model

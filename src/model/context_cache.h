@@ -10,6 +10,8 @@
 #include "sightline/kv_cache.h"
 #include "src/model/config.h"
 #include "src/model/pass_memory.h"
+#include "src/model/prompt_mass.h"
+#include "src/model/pruned_keys.h"
 
 namespace sightline::model {
 
@@ -47,14 +49,22 @@ struct Context::Impl {
   TransformerConfig config;           // to make another cache
   ContextOptions options;
   std::int64_t room = 0;
-  std::unique_ptr<ContextCache> cache;
+  std::unique_ptr<ContextCache> cache;  // none once keys go
+  std::unique_ptr<PromptMass> mass;     // where the options have a rule, until keys go
+  std::unique_ptr<PrunedKeys> pruned;   // once keys go
   std::vector<std::int32_t> tokens;
   PassMemory memory;            // of passes of few rows that add to this text
   std::int64_t turned_for = 0;  // the length whose rope frequencies the keys have been turned by
 
   std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
   std::unique_ptr<ContextCache> make_cache() const { return std::make_unique<ContextCache>(config, room, options); }
+  std::unique_ptr<PrunedKeys> prune(bool audit) const;
 };
+
+/// Bytes that a context with a rule of dropping takes beside its cache; both are there when keys begin to go, and with
+/// an audit after that.
+std::int64_t dropping_bytes(const TransformerConfig& config, std::int64_t room, const ContextOptions& options,
+                            bool audit);
 
 }  // namespace sightline::model
 

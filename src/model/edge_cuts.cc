@@ -52,6 +52,10 @@ std::optional<std::vector<std::int64_t>> listed(const std::vector<PositionRange>
 
 void check_knock_outs(const TransformerConfig& config, std::span<const TokenSequence> batch,
                       std::span<const KnockOut> knock_outs) {
+  for (const TokenSequence& text : batch) {
+    if (knock_outs.empty() || text.context == nullptr || !text.context->is_dropping()) continue;
+    throw BadArgument("edges cannot be knocked out in a context that drops keys: its heads hold different ones");
+  }
   for (const KnockOut& knock_out : knock_outs) {
     for (const int layer : knock_out.layers) check_index(layer, config.layers, "layer");
     for (const std::int64_t head : knock_out.heads) check_index(head, config.query_heads, "head");

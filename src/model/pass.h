@@ -19,6 +19,8 @@ struct PassSequence {
   std::int64_t begin = 0;
   std::int64_t unasked = 0;       // leading rows that only repeat what the caller has had
   ContextCache* cache = nullptr;  // extended by ids, not yet written
+  PromptMass* mass = nullptr;     // with cache: to be added to
+  PrunedKeys* pruned = nullptr;   // instead of cache, where keys go
 
   std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
 };

@@ -102,4 +102,10 @@ RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t length) {
   return result;
 }
 
+bool frequencies_differ(std::span<const Rope> ropes, std::int64_t length, std::int64_t other) {
+  return std::ranges::any_of(ropes, [&](const Rope& rope) {
+    return rope.follows_length() && !(rope_frequencies(rope, length) == rope_frequencies(rope, other));
+  });
+}
+
 }  // namespace sightline::model

@@ -2,6 +2,7 @@
 #define SIGHTLINE_MODEL_ROPE_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "src/model/config.h"
@@ -19,6 +20,9 @@ struct RopeFrequencies {
 /// The frequencies of a text that is `length` tokens long, all in fp64. Where !rope.follows_length() the length has no
 /// effect.
 RopeFrequencies rope_frequencies(const Rope& rope, std::int64_t length);
+
+/// Whether keys turned for a text of one length are wrong in a text of another.
+bool frequencies_differ(std::span<const Rope> ropes, std::int64_t length, std::int64_t other);
 
 }  // namespace sightline::model
 

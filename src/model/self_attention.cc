@@ -89,6 +89,10 @@ AttentionProblem SelfAttention::make_problem(int layer, int sequence, const Atte
     cache->write(layer, problem.k, problem.v);
     cache->bind(layer, problem);
   }
+  if (PrunedKeys* pruned = pass_.sequences[sequence].pruned) {
+    pruned->layer(layer).write(problem.k, problem.v, pass_.sequences[sequence].begin);
+    pruned->layer(layer).bind(problem);
+  }
   return problem;
 }
 
@@ -98,17 +102,34 @@ void SelfAttention::attend(int layer, int sequence, const AttentionWeights& weig
   AttentionProblem problem = make_problem(layer, sequence, weights, heads);
   const std::vector<EdgeCut> cuts = cuts_.of(layer, sequence);
   problem.cuts = cuts;
-  const LayerAttention call{AttentionKind::self, layer, sequence, problem};
+  LayerAttention call{AttentionKind::self, layer, sequence, problem};
+  if (PrunedKeys* pruned = pass_.sequences[sequence].pruned) call.key_positions = pruned->layer(layer).seen_positions();
   const Observations see = options.observer != nullptr ? options.observer->request(call) : Observations{};
   const std::int64_t length = problem.q.shape[2], width = config.query_heads * config.head_width;
   float* mixed = pass_.memory.mixed.of_size(pass_.rows() * width) + pass_.row_begin[sequence] * width;
   const MutableTensorView out{mixed, DType::f32, problem.q.shape, {length * width, config.head_width, width, 1}};
-  attention(problem, out, see,
-            {.threads = options.threads,
-             .workspace = &pass_.memory.workspace,
-             .progress = options.progress,
-             .precision = options.precision});
+  run_attention(call, out, see);
   if (options.observer != nullptr) options.observer->done(call);
+}
+
+// attention(), with what a context that drops keys, or will, has to know of each row: within `see` where that leaves
+// room for it.
+void SelfAttention::run_attention(const LayerAttention& call, const MutableTensorView& out, Observations see) {
+  const ForwardOptions& options = pass_.options;
+  const AttentionOptions how{.threads = options.threads,
+                             .workspace = &pass_.memory.workspace,
+                             .progress = options.progress,
+                             .precision = options.precision};
+  const PassSequence& text = pass_.sequences[call.sequence];
+  PrunedLayer* const pruned = text.pruned != nullptr ? &text.pruned->layer(call.layer) : nullptr;
+  if (pruned != nullptr) pruned->watch(see);
+  const bool mass_apart = text.mass != nullptr && !text.mass->watch(call.layer, call.problem, see);
+  attention(call.problem, out, see, how);
+  if (pruned != nullptr) pruned->take(call.problem, see, how);
+  if (!mass_apart) return;
+  Observations mass;
+  text.mass->watch(call.layer, call.problem, mass);
+  attention(call.problem, {}, mass, how);
 }
 
 }  // namespace sightline::model

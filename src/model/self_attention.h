@@ -27,6 +27,7 @@ class SelfAttention {
 
   Heads project(const AttentionWeights& weights, const float* x);
   void attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads);
+  void run_attention(const LayerAttention& call, const MutableTensorView& out, Observations see);
   AttentionProblem make_problem(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) const;
 
   const Pass& pass_;

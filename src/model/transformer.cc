@@ -12,8 +12,10 @@
 #include "src/format/json.h"
 #include "src/model/batch.h"
 #include "src/model/context_cache.h"
+#include "src/model/drop_rule.h"
 #include "src/model/edge_cuts.h"
 #include "src/model/forward.h"
+#include "src/model/rope.h"
 #include "src/model/weights.h"
 
 namespace sightline::model {
@@ -45,6 +47,15 @@ bool keeps_memory(std::span<const TokenSequence> batch, std::span<const PassSequ
   std::int64_t rows = 0;
   for (const PassSequence& text : sequences) rows += text.length();
   return !batch.empty() && batch.front().context != nullptr && rows <= kFewRows;
+}
+
+void require_droppable(const TransformerConfig& config, std::int64_t tokens, const DropRule& rule) {
+  require_drop_rule(rule);
+  if (rule.kind == DropKind::none || !frequencies_differ(config.ropes, 1, tokens)) return;
+  throw BadArgument(
+      fmt::format("no keys can be dropped within a context of {} tokens: the model's rope follows the length of the "
+                  "text, and longer ones would need all keys again; make the context shorter (-c)",
+                  tokens));
 }
 
 }  // namespace
@@ -83,6 +94,7 @@ Context Transformer::make_context(std::int64_t tokens, const ContextOptions& opt
   if (tokens < 1 || tokens > config.max_positions) {
     throw BadArgument(fmt::format("a context of {} tokens: the model takes 1 to {}", tokens, config.max_positions));
   }
+  require_droppable(config, tokens, options.drop);
   auto context = std::make_unique<Context::Impl>();
   context->model = impl_;
   context->config = config;
@@ -94,6 +106,7 @@ Context Transformer::make_context(std::int64_t tokens, const ContextOptions& opt
     throw OutOfMemory(fmt::format("no memory for a context of {} tokens: make it shorter", tokens));
   }
   context->cache = context->make_cache();
+  if (options.drop.kind != DropKind::none) context->mass = std::make_unique<PromptMass>(config, tokens);
   return Context(std::move(context));
 }
 
