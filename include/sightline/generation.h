@@ -51,11 +51,41 @@ struct StepSight {
 /// in every row; what is generated is a segment of its own, numbered after those of the prompt.
 struct PromptTokens {
   std::vector<std::int32_t> ids;
-  std::vector<std::int32_t> segments = {};  // of each token, below segment_count, -1 = none; empty: none are observed
+  std::vector<std::int32_t> segments = {};  // of each token, -1 = none, to generated(); empty: none are observed
   std::int32_t segment_count = 0;
 
   /// The segment of generated tokens.
   std::int32_t generated() const { return segment_count; }
+};
+
+/// What a generation leaves, for another to go on from: its tokens, keys and values of those that went through, what
+/// keys received so far, and how far its random numbers are. It belongs to the model that made it.
+class GenerationState {
+ public:
+  GenerationState(GenerationState&&) noexcept;
+  GenerationState& operator=(GenerationState&&) noexcept;
+  ~GenerationState();
+
+  std::span<const std::int32_t> tokens() const;  // of the prompt, and those generated
+  /// All of them as a prompt, which goes on where the text stopped. Those generated keep their segment, which is
+  /// PromptTokens::generated().
+  PromptTokens prompt() const;
+  /// How many of the first tokens went through, so that another generation need not run them: all but the last, or
+  /// fewer where the prompt was broken off.
+  std::int64_t kept() const;
+  std::int64_t context() const;  // tokens that there is room for
+  ContextOptions cache() const;
+  bool has_key_mass() const;
+  std::uint64_t seed() const;
+  std::int64_t bytes() const;  // of keys, values and mass
+
+  struct Impl;
+  explicit GenerationState(std::unique_ptr<Impl> impl);
+  Impl& impl() { return *impl_; }
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Tokens that a context holds unless more are asked for, where the model takes as many.
@@ -107,6 +137,12 @@ class Generation {
   Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options = {});
   /// The same from a text, as the tokenizer reads it: what spells a special token in it is text like any other.
   Generation(const Model& model, std::string_view prompt, const GenerationOptions& options = {});
+  /// The same with what an earlier one left, moved: tokens that both have in common at their beginning do not run
+  /// again, the others of the prompt do. Where key mass is watched it is a sum over all rows; if some of the state
+  /// would have to go, or it has no sums, all tokens run. A sampled text with the state's seed goes on with its next
+  /// random number, with another from that seed's first. Throws BadArgument also for a state of another model, and for
+  /// other types of the cache than the state's.
+  Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options, GenerationState&& state);
   Generation(Generation&&) noexcept;
   Generation& operator=(Generation&&) noexcept;
   ~Generation();
@@ -117,6 +153,13 @@ class Generation {
   std::optional<GeneratedToken> next();
   /// The same until the text ends, each token for `on_token`; false ends it as cancelled.
   const GenerationEnd& run(const OnToken& on_token);
+
+  /// Lets all of the prompt but its last token go through, which comes with the next token. Throws what next() throws.
+  void read_prompt();
+  /// Gives up what another can go on from, at any time, also after an exception: tokens that went through are kept. No
+  /// token comes after that: next() is a BadArgument.
+  GenerationState take_state();
+  std::int64_t resumed() const;  // tokens of the prompt that did not run, since a state had them
 
   /// Text that was held back, where the caller goes no further: of a character that was cut, U+FFFD.
   std::string flush();

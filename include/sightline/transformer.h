@@ -87,6 +87,9 @@ class Transformer {
   /// `values`: types of the cache. Throws BadArgument for models that are not causal, OutOfMemory.
   Context make_context(std::int64_t tokens, const ContextOptions& options = {}) const;
 
+  /// Whether this model made that context, which no other can continue.
+  bool owns(const Context& context) const;
+
   /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions or
   /// its context's room), Cancelled. After an error contexts are what they were before the call.
   ///

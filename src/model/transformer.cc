@@ -84,6 +84,8 @@ Context Transformer::make_context(std::int64_t tokens, const ContextOptions& opt
   return Context(std::move(context));
 }
 
+bool Transformer::owns(const Context& context) const { return context.impl().model == impl_; }
+
 ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const ForwardOptions& options) const {
   check_batch(impl_->config, impl_.get(), batch);
   check_options(impl_->config, options);
