@@ -2,6 +2,7 @@
 #define SIGHTLINE_GENERATION_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -78,6 +79,9 @@ class GenerationState {
   bool has_key_mass() const;
   std::uint64_t seed() const;
   std::int64_t bytes() const;  // of keys, values and mass
+  /// What the caller calls the segments of the prompt. Kept for it, and not used.
+  const std::vector<std::string>& segment_names() const;
+  void name_segments(std::vector<std::string> names);
 
   struct Impl;
   explicit GenerationState(std::unique_ptr<Impl> impl);
@@ -175,6 +179,35 @@ class Generation {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Writes a state as a file (docs/generate.md), beside its place and then renamed: after an exception what stood there
+/// is as it was. `model`: the one it is of, whose weights are read to name them. Throws BadFile, BadArgument for a
+/// state of another model, Cancelled where `progress` says to stop, which is told of the tensors written;
+/// std::bad_alloc.
+void save_state(const std::filesystem::path& path, const Model& model, const GenerationState& state,
+                Progress* progress = nullptr);
+
+/// What a file says of the state in it.
+struct StateFacts {
+  std::int64_t context = 0;  // tokens that there was room for
+  std::int64_t tokens = 0, kept = 0;
+  ContextOptions cache = {};
+  bool key_mass = false;
+  std::uint64_t seed = 0;
+  std::vector<std::string> segment_names = {};
+};
+/// Reads what a file says, without its keys and values. Throws BadFile, also for one of another version.
+StateFacts inspect_state(const std::filesystem::path& path);
+
+/// Where a state is loaded to.
+struct StateRoom {
+  std::int64_t context = 0;    // tokens; 0: as many as it had
+  std::int64_t page_size = 0;  // as ContextOptions::page_size
+};
+/// A state that save_state() wrote. Throws BadFile for what is no such file, for a damaged one (it has a checksum), and
+/// for a state of another model, other weights, another tokenizer or another arithmetic version, each in its own words;
+/// BadArgument for a context that has no room for it; OutOfMemory, std::bad_alloc.
+GenerationState load_state(const std::filesystem::path& path, const Model& model, const StateRoom& room = {});
 
 /// Bytes that a generation's cache and observations take beside what a pass needs, known before they are taken, but for
 /// what a page is rounded up by. Throws BadArgument for a context that the model does not take.

@@ -19,6 +19,9 @@ ContextOptions GenerationState::cache() const { return impl_->context.impl().opt
 bool GenerationState::has_key_mass() const { return !impl_->mass.layers.empty(); }
 std::uint64_t GenerationState::seed() const { return impl_->seed; }
 
+const std::vector<std::string>& GenerationState::segment_names() const { return impl_->segment_names; }
+void GenerationState::name_segments(std::vector<std::string> names) { impl_->segment_names = std::move(names); }
+
 std::int64_t GenerationState::bytes() const {
   std::int64_t bytes = impl_->context.bytes();
   for (const std::vector<float>& sums : impl_->mass.layers) bytes += std::ssize(sums) * 4;

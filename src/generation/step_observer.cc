@@ -5,7 +5,7 @@
 namespace sightline::model {
 namespace {
 
-constexpr std::int64_t kChains = 16;  // sums a key, as Observations::mass_sums has them
+constexpr std::int64_t kChains = MassSums::kChains;
 
 // Of values [heads, rows, width] the last row of each head, appended to `to`.
 template <class T>
