@@ -18,6 +18,7 @@
 #include "src/tokenizer/normalizer.h"
 #include "src/tokenizer/post_processor.h"
 #include "src/tokenizer/pre_tokenizer.h"
+#include "src/tokenizer/special_text.h"
 #include "src/tokenizer/tokenizer_file.h"
 #include "src/tokenizer/truncation.h"
 #include "src/tokenizer/unicode.h"
@@ -129,11 +130,11 @@ struct Tokenizer::Impl {
     added_tokens = AddedTokens(json, model->vocabulary(), normalizer);
   }
 
-  PreTokenizedString pre_tokenize(std::string_view text, bool parse_special) const;
-  void append_normalized(CharSpan section, bool parse_special, PreTokenizedString& out) const;
-  bool spells_special(const ModelToken& token, CharSpan word) const;
-  void tokenize_word(CharSpan word, bool parse_special, std::vector<ModelToken>& out) const;
-  std::vector<Token> tokenize(std::string_view text, std::int32_t sequence, bool parse_special) const;
+  PreTokenizedString pre_tokenize(std::string_view text, const SpecialText& special) const;
+  void append_normalized(CharSpan section, const SpecialText& special, PreTokenizedString& out) const;
+  bool spells_special(const ModelToken& token, CharSpan word, const SpecialText& special) const;
+  void tokenize_word(CharSpan word, const SpecialText& special, std::vector<ModelToken>& out) const;
+  std::vector<Token> tokenize(std::string_view text, std::int32_t sequence, const SpecialText& special) const;
   Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
   std::size_t truncate_sequences(Sequences& sequences, const EncodeOptions& options) const;
   std::string piece_of(std::int32_t id) const;
@@ -150,23 +151,23 @@ struct Tokenizer::Impl {
 };
 
 // Normalises a part of the text that holds no raw added token, cuts it at the others, and appends it.
-void Tokenizer::Impl::append_normalized(CharSpan section, bool parse_special, PreTokenizedString& out) const {
+void Tokenizer::Impl::append_normalized(CharSpan section, const SpecialText& special, PreTokenizedString& out) const {
   NormalizedString normalized(section);
   if (normalizer) normalizer(normalized);
   const std::size_t origin = out.chars.size();
-  for (const Split& split : added_tokens.split(normalized.chars(), /*normalized=*/true, parse_special)) {
+  for (const Split& split : added_tokens.split(normalized.chars(), /*normalized=*/true, special)) {
     out.splits.push_back({origin + split.begin, origin + split.end, split.added_token});
   }
   out.chars.insert(out.chars.end(), normalized.chars().begin(), normalized.chars().end());
 }
 
-PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text, bool parse_special) const {
+PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text, const SpecialText& special) const {
   const NormalizedString raw(text);
   PreTokenizedString out;
-  for (const Split& split : added_tokens.split(raw.chars(), /*normalized=*/false, parse_special)) {
+  for (const Split& split : added_tokens.split(raw.chars(), /*normalized=*/false, special)) {
     const CharSpan section = CharSpan(raw.chars()).subspan(split.begin, split.end - split.begin);
     if (!split.added_token) {
-      append_normalized(section, parse_special, out);
+      append_normalized(section, special, out);
       continue;
     }
     out.splits.push_back({out.chars.size(), out.chars.size() + section.size(), split.added_token});
@@ -176,15 +177,16 @@ PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text, bool par
   return out;
 }
 
-bool Tokenizer::Impl::spells_special(const ModelToken& token, CharSpan word) const {
+bool Tokenizer::Impl::spells_special(const ModelToken& token, CharSpan word, const SpecialText& special) const {
   return added_tokens.is_special(token.entry.id) && !token.spelled_as_text && token.end > token.begin + 1 &&
-         to_utf8(word.subspan(token.begin, token.end - token.begin)) == token.entry.piece;
+         to_utf8(word.subspan(token.begin, token.end - token.begin)) == token.entry.piece &&
+         !special.allows(word[token.begin].begin, word[token.end - 1].end);
 }
 
 // A model may find the spelling of a special token in a word, since that is in its vocabulary. Where it must not, the
 // word is cut after the first character of each such spelling, and its parts are tokenized on their own in the same
 // way. All are cut at once: tokenizing the rest of the word anew after each would take the square of their number.
-void Tokenizer::Impl::tokenize_word(CharSpan word, bool parse_special, std::vector<ModelToken>& out) const {
+void Tokenizer::Impl::tokenize_word(CharSpan word, const SpecialText& special, std::vector<ModelToken>& out) const {
   struct Part {
     std::size_t begin, end;
   };
@@ -196,8 +198,8 @@ void Tokenizer::Impl::tokenize_word(CharSpan word, bool parse_special, std::vect
     const std::size_t first = out.size(), waiting = parts.size();
     model->tokenize(part, out);
     std::size_t rest = end;  // what is not among the parts ends there
-    for (std::size_t i = out.size(); !parse_special && i-- > first;) {
-      if (!spells_special(out[i], part)) continue;
+    for (std::size_t i = out.size(); i-- > first;) {
+      if (!spells_special(out[i], part, special)) continue;
       parts.push_back({begin + out[i].begin + 1, rest});
       rest = parts.back().begin;
     }
@@ -213,8 +215,9 @@ void Tokenizer::Impl::tokenize_word(CharSpan word, bool parse_special, std::vect
   }
 }
 
-std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t sequence, bool parse_special) const {
-  const PreTokenizedString pre_tokenized = pre_tokenize(text, parse_special);
+std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t sequence,
+                                             const SpecialText& special) const {
+  const PreTokenizedString pre_tokenized = pre_tokenize(text, special);
   std::vector<Token> tokens;
   std::vector<ModelToken> pieces;
   std::int32_t word = 0;
@@ -225,9 +228,10 @@ std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t
     };
     if (split.added_token) {
       add(*split.added_token, to_utf8(chars), 0, chars.size());
+      tokens.back().control = added_tokens.is_special(*split.added_token);
     } else {
       pieces.clear();
-      tokenize_word(chars, parse_special, pieces);
+      tokenize_word(chars, special, pieces);
       for (const ModelToken& p : pieces) {
         add(p.entry.id,
             p.spelled_as_text ? to_utf8(chars.subspan(p.begin, p.end - p.begin)) : std::string(p.entry.piece), p.begin,
@@ -259,8 +263,9 @@ std::string Tokenizer::Impl::piece_of(std::int32_t id) const {
 Encoding Tokenizer::Impl::encode(std::string_view text, std::optional<std::string_view> pair,
                                  const EncodeOptions& options) const {
   Sequences sequences;
-  sequences.push_back(tokenize(text, 0, options.parse_special));
-  if (pair) sequences.push_back(tokenize(*pair, 1, options.parse_special));
+  require_plain_ranges(options.plain, text.size());
+  sequences.push_back(tokenize(text, 0, {options.parse_special, options.plain}));
+  if (pair) sequences.push_back(tokenize(*pair, 1, {options.parse_special}));
   Encoding encoding;
   encoding.cut = truncate_sequences(sequences, options);
   if (post_processor) post_processor->process(sequences, options.add_special);
