@@ -6,9 +6,11 @@
 
 #include "cli/commands.h"
 #include "cli/display_text.h"
+#include "cli/generate_files.h"
 #include "cli/interrupt.h"
 #include "cli/streams.h"
 #include "cli/view.h"
+#include "src/engine/generation_file.h"
 #include "src/engine/generation_report.h"
 #include "src/ops/sampling.h"
 
@@ -62,7 +64,7 @@ model::GenerationOptions generation_options(const Options& options, Progress& pr
   if (options.temperature > 0) generation.sampling.seed = chosen_seed(options);
   generation.stop_texts = options.stop_texts;
   generation.progress = &progress;
-  if (options.json) {
+  if (options.json || !options.output.empty()) {
     generation.watch = model::WatchOptions{.top = options.top.value_or(4), .key_mass = true};
     generation.log_probability = true;
   }
@@ -75,7 +77,7 @@ void require_json_options(const Options& options) {
   };
   refuse(options.layer.has_value(), "--layer");
   refuse(options.head.has_value(), "--head");
-  refuse(options.top.has_value(), "--top");
+  if (options.output.empty()) refuse(options.top.has_value(), "--top");
   if (options.top.value_or(0) < 0 || options.top.value_or(0) > 64) {
     throw UsageError(fmt::format("--top is {}: it can be 0 to 64", *options.top));
   }
@@ -87,19 +89,31 @@ class Output {
   Output(const Options& options, const engine::PromptedGeneration& prompted)
       : options_(options), prompted_(prompted), generation_(prompted.generation) {}
 
-  void begin(const engine::ModelFacts& model, const model::GenerationOptions& how) const {
-    if (options_.json) write_output(engine::report_text(engine::generation_json(model, prompted_, how)));
+  void begin(const engine::ModelFacts& model, const model::GenerationOptions& how) {
+    const engine::ReportJson header = engine::generation_json(model, prompted_, how);
+    if (!options_.output.empty()) file_.emplace(header);
+    if (options_.json) write_output(engine::report_text(header));
   }
-  void token(const model::GeneratedToken& token) const {
+  void token(const model::GeneratedToken& token) {
+    if (file_) file_->add(token);
     if (!options_.json) return write(token.text);
     const auto position = std::ssize(generation_.prompt().ids) + std::ssize(generation_.tokens()) - 1;
     write_output(engine::report_text(engine::token_json(token, position, {options_.layer, options_.head})));
   }
-  /// The text's end: what was held back, and a line's end on a terminal.
+  /// The text's end: what was held back, and a line's end on a terminal; then the file.
   void end(std::string_view how, const std::string& rest) const {
-    if (options_.json) return write_output(engine::report_text(engine::end_json(generation_, how)));
-    write(rest);
-    if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
+    if (options_.json) {
+      write_output(engine::report_text(engine::end_json(generation_, how)));
+    } else {
+      write(rest);
+      if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
+    }
+    save(how);
+  }
+  void save(std::string_view how) const {
+    if (!file_) return;
+    file_->write(options_.output, prompted_, engine::end_json(generation_, how));
+    write_note(fmt::format("wrote {}", options_.output));
   }
 
  private:
@@ -119,13 +133,16 @@ class Output {
   const Options& options_;
   const engine::PromptedGeneration& prompted_;
   const model::Generation& generation_;
+  std::optional<engine::GenerationFile> file_;
   const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   const bool utf8_ = detect_terminal(STDOUT_FILENO, ColourChoice::never).utf8;
 };
 
-// All tokens, until the text ends or a signal comes.
-void stream(model::Generation& generation, const Output& output, PromptProgress& progress) {
+// All tokens, until the text ends or a signal comes. Where none is asked for, the prompt alone goes through if it is
+// `wanted`, to be saved.
+void stream(model::Generation& generation, Output& output, PromptProgress& progress, bool wanted) {
   try {
+    if (generation.end() && wanted) generation.read_prompt();
     generation.run([&](const model::GeneratedToken& token) {
       progress.end();
       output.token(token);
@@ -135,7 +152,10 @@ void stream(model::Generation& generation, const Output& output, PromptProgress&
     progress.end();
     output.end("cancelled", generation.flush());
     throw Interrupted{interrupting_signal()};
-  } catch (const Error& error) {
+  } catch (const ClosedPipe&) {
+    output.save("cancelled");
+    throw;
+  } catch (const Error&) {
     progress.end();
     output.end(generation.is_full() ? "context full" : "error", generation.flush());
     throw;
@@ -150,16 +170,28 @@ void stream(model::Generation& generation, const Output& output, PromptProgress&
 void run_generate(const Options& options) {
   require_json_options(options);
   PromptProgress progress;
-  const model::GenerationOptions how = generation_options(options, progress);
-  const engine::Prompt prompt(read_text(options), options.special);
+  model::GenerationOptions how = generation_options(options, progress);
+  std::optional<engine::Prompt> prompt;
+  if (!goes_on_alone(options)) prompt.emplace(read_text(options), options.special);
+  take_state_settings(options, how);
+  require_writable(options);
   const engine::Session session = open_session(options);
   engine::require_maps(session.model(), {options.layer, options.head});
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
-  engine::PromptedGeneration prompted = session.generate(prompt, how);
+  if (!options.output.empty()) session.require_run_memory(how);
+  engine::PromptedGeneration prompted = begin_generation(session, options, prompt, how);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
-  const Output output(options, prompted);
+  Output output(options, prompted);
   output.begin(session.model(), how);
-  stream(prompted.generation, output, progress);
+  try {
+    stream(prompted.generation, output, progress, !options.save_state.empty());
+  } catch (const BadFile&) {  // of the model or the output: there is nothing to go on with
+    throw;
+  } catch (...) {
+    save_state(session, options, prompted);
+    throw;
+  }
+  save_state(session, options, prompted);
 }
 
 }  // namespace sightline::cli

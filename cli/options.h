@@ -55,6 +55,7 @@ struct Options {
   std::optional<std::int64_t> seed;        // -1 = a fresh one
   double temperature = 0, top_p = 1, min_p = 0, repeat_penalty = 1;
   std::int64_t top_k = 0, repeat_last = 64;
+  std::string save_state, load_state;   // files
   std::string key_type, value_type;     // of the cache, as -ctk spells them; empty = f32
   std::vector<std::string> stop_texts;  // a generation ends at these
 

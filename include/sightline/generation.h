@@ -193,7 +193,7 @@ struct StateFacts {
   std::int64_t tokens = 0, kept = 0;
   ContextOptions cache = {};
   bool key_mass = false;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0, drawn = 0;  // numbers of the seed that sampling has taken
   std::vector<std::string> segment_names = {};
 };
 /// Reads what a file says, without its keys and values. Throws BadFile, also for one of another version.

@@ -106,6 +106,7 @@ ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& pr
           {"text", prompted.text},
           {"tokens", prompt_json(prompted)},
           {"segments", segments_json(prompted)},
+          {"resumed_tokens", prompted.generation.resumed()},
           {"context", prompted.generation.context()},
           {"cache", {{"keys", dtype_name(options.cache.keys)}, {"values", dtype_name(options.cache.values)}}},
           {"sampling", sampling_json(options.sampling)}};

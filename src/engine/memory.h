@@ -12,6 +12,7 @@ inline constexpr char kNoMemoryForModel[] = "no memory to open the model: free s
 inline constexpr char kNoMemoryForText[] = "no memory to look at the text: give a shorter one, or take a smaller model";
 inline constexpr char kNoMemoryForGeneration[] =
     "no memory for the generation: make the context smaller (-c), or take a smaller model";
+inline constexpr char kNoMemoryForState[] = "no memory to save the state: make the context smaller (-c)";
 inline constexpr char kNoMemoryForReport[] = "no memory for the report: give a shorter text, or ask for fewer maps";
 inline constexpr char kNoMemoryForMap[] = "no memory for the map: give a shorter text, or ask for a part of the map";
 

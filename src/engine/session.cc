@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/engine/generation_file.h"
 #include "src/engine/look_data.h"
 #include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
@@ -198,20 +199,81 @@ MemoryPlan Session::plan_generation(const model::GenerationOptions& options) con
   return plan;
 }
 
+void Session::require_generation_memory(const model::GenerationOptions& options, std::int64_t taken) const {
+  MemoryPlan plan = plan_generation(options);
+  plan.kept -= std::min(plan.kept, taken);
+  require_memory(plan, memory_for(options_),
+                 "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
+}
+
+void Session::require_run_memory(const model::GenerationOptions& options) const {
+  const model::GenerationOptions whole = with_context(options, facts_);
+  const std::int64_t steps = options.max_tokens < 0 ? whole.context : std::min(options.max_tokens, whole.context);
+  MemoryPlan plan = plan_generation(whole);
+  plan.kept += GenerationFile::bytes(facts_.config, steps, whole.watch ? whole.watch->top : 0, kFixedSegments + 1);
+  require_memory(plan, memory_for(options_),
+                 "ask for fewer tokens (-n), make the context smaller (-c), or leave -o out");
+}
+
+ReadPrompt Session::read(const Prompt& prompt, bool causal) const {
+  ReadPrompt read{prompt.text, look_tokens(prompt.text, encode(prompt), model_.tokenizer.spelling()), {}};
+  read.segments = segments_of(read.tokens, causal, prompt.segments);
+  return read;
+}
+
+ReadPrompt Session::read(const model::GenerationState& state) const {
+  tokenizer::Encoding encoding;
+  ReadPrompt read;
+  read.text = state_text(state, model_.tokenizer, encoding);
+  read.tokens = look_tokens(read.text, encoding, model_.tokenizer.spelling());
+  read.segments = state_segments(state, read.tokens, facts_.config.causal);
+  return read;
+}
+
 PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options) const {
   return within_memory(kNoMemoryForGeneration, [&] {
     model::GenerationOptions whole = with_context(options, facts_);
     whole.threads = options_.threads;
-    std::vector<LookToken> tokens = look_tokens(prompt.text, encode(prompt), model_.tokenizer.spelling());
-    Segments segments = segments_of(tokens, facts_.config.causal, prompt.segments);
-    model::PromptTokens read;
-    for (const LookToken& token : tokens) read.ids.push_back(token.id);
-    read.segments = segments.of_token;
-    read.segment_count = segments.count();
-    require_memory(plan_generation(whole), memory_for(options_),
-                   "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
-    return PromptedGeneration{prompt.text, std::move(tokens), std::move(segments),
-                              model::Generation(model_, std::move(read), whole)};
+    ReadPrompt read = this->read(prompt, facts_.config.causal);
+    require_generation_memory(whole, 0);
+    model::Generation generation(model_, read.ids(), whole);
+    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments),
+                              std::move(generation)};
+  });
+}
+
+PromptedGeneration Session::resume(model::GenerationState&& state, const std::optional<Prompt>& more,
+                                   const model::GenerationOptions& options) const {
+  return within_memory(kNoMemoryForGeneration, [&] {
+    model::GenerationOptions whole = with_context(options, facts_);
+    whole.threads = options_.threads;
+    ReadPrompt read = this->read(state);
+    if (more) {
+      Prompt behind = *more;
+      behind.add_special = false;
+      read.append(this->read(behind, /*causal=*/false));  // its first token is not the text's
+    }
+    require_generation_memory(whole, state.bytes());
+    model::Generation generation(model_, read.ids(), whole, std::move(state));
+    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments),
+                              std::move(generation)};
+  });
+}
+
+model::GenerationState Session::load_state(const std::filesystem::path& path,
+                                           const model::GenerationOptions& options) const {
+  return within_memory(kNoMemoryForGeneration, [&] {
+    const model::GenerationOptions whole = with_context(options, facts_);
+    require_generation_memory(whole, 0);
+    return model::load_state(path, model_, {.context = whole.context, .page_size = whole.cache.page_size});
+  });
+}
+
+void Session::save_state(const std::filesystem::path& path, PromptedGeneration& prompted, Progress* progress) const {
+  within_memory(kNoMemoryForState, [&] {
+    model::GenerationState state = prompted.generation.take_state();
+    state.name_segments(prompted.segments.names);
+    model::save_state(path, model_, state, progress);
   });
 }
 

@@ -17,6 +17,7 @@
 #include "src/engine/model_facts.h"
 #include "src/engine/model_location.h"
 #include "src/engine/prompt.h"
+#include "src/engine/resumed_prompt.h"
 
 namespace sightline::engine {
 
@@ -72,10 +73,24 @@ class Session {
   /// also where plan_generation() is more than there is.
   PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options = {}) const;
 
+  /// The same from a state, and `more`, if there is any, behind its text: no token of the tokenizer's own comes
+  /// between.
+  PromptedGeneration resume(model::GenerationState&& state, const std::optional<Prompt>& more,
+                            const model::GenerationOptions& options) const;
+  /// A state of this model with the context of `options`. Throws what model::load_state() throws; OutOfMemory, also
+  /// before, where plan_generation() is more than there is.
+  model::GenerationState load_state(const std::filesystem::path& path, const model::GenerationOptions& options) const;
+  /// Gives up the state of a generation, and writes it to a file with the names of its segments; what
+  /// model::save_state() throws.
+  void save_state(const std::filesystem::path& path, PromptedGeneration& prompted, Progress* progress = nullptr) const;
+
   /// The chat template that turns messages into prompts: of those that the model has the one named so, the file of that
   /// path, or with an empty `name` the model's own. Throws BadArgument that says what there is; BadFile and
   /// UnsupportedModel for the template.
   Chat chat(std::string_view name = {}) const { return Chat::open(path_, name); }
+
+  /// Throws OutOfMemory where a generation, with all steps of it kept for a GenerationFile, takes more than there is.
+  void require_run_memory(const model::GenerationOptions& options) const;
 
   /// What generate() will take.
   MemoryPlan plan_generation(const model::GenerationOptions& options = {}) const;
@@ -92,6 +107,9 @@ class Session {
   Session(std::filesystem::path path, model::Model model, ModelFacts facts, SessionOptions options);
   Look look_at(const Prompt& prompt, const LookOptions& options) const;
   tokenizer::Encoding encode(const Prompt& prompt, std::size_t max_length = 0) const;
+  ReadPrompt read(const Prompt& prompt, bool causal) const;
+  ReadPrompt read(const model::GenerationState& state) const;
+  void require_generation_memory(const model::GenerationOptions& options, std::int64_t taken) const;
   tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;
 
   std::filesystem::path path_;

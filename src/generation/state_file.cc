@@ -221,9 +221,11 @@ StateFacts Loader::facts() const {
     if (!name.is_string()) fail("has a segment whose name is no text");
     facts.segment_names.push_back(name.get<std::string>());
   }
-  const nlohmann::json& seed = json_.require_object("sampling").value().value("seed", nlohmann::json());
+  const JsonObject sampling = json_.require_object("sampling");
+  const nlohmann::json seed = sampling.value().value("seed", nlohmann::json());
   if (!seed.is_number_unsigned()) fail("\"sampling.seed\" must be a whole number");
   facts.seed = seed.get<std::uint64_t>();
+  facts.drawn = static_cast<std::uint64_t>(sampling.require_int("drawn", 0, kMost));
   return facts;
 }
 
@@ -320,7 +322,7 @@ GenerationState::Impl Loader::load(const Model& model, const StateFacts& facts, 
     }
   }
   state.seed = facts.seed;
-  state.drawn = static_cast<std::uint64_t>(json_.require_object("sampling").require_int("drawn", 0, 1 << 30));
+  state.drawn = facts.drawn;
   return state;
 }
 
