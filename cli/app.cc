@@ -79,6 +79,8 @@ void add_page_options(CLI::App& command, Options& options) {
 void add_look(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("look", "See where every word of a text looked");
   add_text_options(command, options);
+  add_prompt_options(command, options);
+  command.add_flag("--special", options.special, "Take spellings of special tokens in the text\nfor those tokens");
   command.add_option("--token", options.token, "Show one word's row through every head instead")->type_name("WORD");
   add_map_options(command, options);
   add_top_option(command, options, "Keys a row: 3 in a word's view, 4 in reports, 62 at most");

@@ -4,10 +4,12 @@
 #include <map>
 #include <random>
 
+#include "cli/answer_table.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/generate_files.h"
 #include "cli/interrupt.h"
+#include "cli/prompt_input.h"
 #include "cli/streams.h"
 #include "cli/view.h"
 #include "src/engine/generation_file.h"
@@ -67,6 +69,8 @@ model::GenerationOptions generation_options(const Options& options, Progress& pr
   if (options.json || !options.output.empty()) {
     generation.watch = model::WatchOptions{.top = options.top.value_or(4), .key_mass = true};
     generation.log_probability = true;
+  } else if (options.segment_table) {
+    generation.watch = model::WatchOptions{.top = 0};
   }
   return generation;
 }
@@ -75,9 +79,12 @@ void require_json_options(const Options& options) {
   const auto refuse = [&](bool given, const char* what) {
     if (given && !options.json) throw UsageError(fmt::format("{} says what --json writes: add --json", what));
   };
-  refuse(options.layer.has_value(), "--layer");
-  refuse(options.head.has_value(), "--head");
+  refuse(options.layer.has_value() && !options.segment_table, "--layer");
+  refuse(options.head.has_value() && !options.segment_table, "--head");
   if (options.output.empty()) refuse(options.top.has_value(), "--top");
+  if (options.json && options.segment_table) {
+    throw UsageError("--json and --segments were both given: the last line of --json has what the table says");
+  }
   if (options.top.value_or(0) < 0 || options.top.value_or(0) > 64) {
     throw UsageError(fmt::format("--top is {}: it can be 0 to 64", *options.top));
   }
@@ -87,7 +94,10 @@ void require_json_options(const Options& options) {
 class Output {
  public:
   Output(const Options& options, const engine::PromptedGeneration& prompted)
-      : options_(options), prompted_(prompted), generation_(prompted.generation) {}
+      : options_(options),
+        prompted_(prompted),
+        generation_(prompted.generation),
+        answer_(prompted, {options.layer, options.head}) {}
 
   void begin(const engine::ModelFacts& model, const model::GenerationOptions& how) {
     const engine::ReportJson header = engine::generation_json(model, prompted_, how);
@@ -95,6 +105,7 @@ class Output {
     if (options_.json) write_output(engine::report_text(header));
   }
   void token(const model::GeneratedToken& token) {
+    answer_.add(token);
     if (file_) file_->add(token);
     if (!options_.json) return write(token.text);
     const auto position = std::ssize(generation_.prompt().ids) + std::ssize(generation_.tokens()) - 1;
@@ -103,16 +114,18 @@ class Output {
   /// The text's end: what was held back, and a line's end on a terminal; then the file.
   void end(std::string_view how, const std::string& rest) const {
     if (options_.json) {
-      write_output(engine::report_text(engine::end_json(generation_, how)));
+      write_output(engine::report_text(engine::end_json(generation_, how, answer_.answer())));
     } else {
       write(rest);
       if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
+      if (options_.segment_table) write_table();
     }
     save(how);
   }
+  /// The file of -o, with what there is.
   void save(std::string_view how) const {
     if (!file_) return;
-    file_->write(options_.output, prompted_, engine::end_json(generation_, how));
+    file_->write(options_.output, prompted_, engine::end_json(generation_, how, answer_.answer()));
     write_note(fmt::format("wrote {}", options_.output));
   }
 
@@ -130,19 +143,31 @@ class Output {
     write_output(shown);
   }
 
+  // After the text where somebody reads it, beside it where a pipe takes it.
+  void write_table() const {
+    Painter painter(detect_terminal(terminal_ ? STDOUT_FILENO : STDERR_FILENO, options_.colour));
+    std::vector<std::string> names = prompted_.segments.names;
+    names.emplace_back(engine::kGeneratedName);
+    const engine::Answer answer = answer_.answer();
+    add_answer_table(painter, names, {&answer, 1}, options_);
+    if (terminal_) return write_output(painter.result());
+    std::fwrite(painter.result().data(), 1, painter.result().size(), stderr);
+  }
+
   const Options& options_;
   const engine::PromptedGeneration& prompted_;
   const model::Generation& generation_;
+  engine::AnswerRecord answer_;
   std::optional<engine::GenerationFile> file_;
   const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   const bool utf8_ = detect_terminal(STDOUT_FILENO, ColourChoice::never).utf8;
 };
 
-// All tokens, until the text ends or a signal comes. Where none is asked for, the prompt alone goes through if it is
-// `wanted`, to be saved.
-void stream(model::Generation& generation, Output& output, PromptProgress& progress, bool wanted) {
+// All tokens, until the text ends or a signal comes. Where there are none to come and the state is wanted, the prompt
+// alone goes through.
+void stream(model::Generation& generation, Output& output, PromptProgress& progress, bool wants_state) {
   try {
-    if (generation.end() && wanted) generation.read_prompt();
+    if (generation.end() && wants_state) generation.read_prompt();
     generation.run([&](const model::GeneratedToken& token) {
       progress.end();
       output.token(token);
@@ -171,21 +196,23 @@ void run_generate(const Options& options) {
   require_json_options(options);
   PromptProgress progress;
   model::GenerationOptions how = generation_options(options, progress);
-  std::optional<engine::Prompt> prompt;
-  if (!goes_on_alone(options)) prompt.emplace(read_text(options), options.special);
+  std::optional<PromptInput> input;
+  if (!goes_on_alone(options)) input = read_prompt(options);
   take_state_settings(options, how);
   require_writable(options);
   const engine::Session session = open_session(options);
   engine::require_maps(session.model(), {options.layer, options.head});
-  const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
   if (!options.output.empty()) session.require_run_memory(how);
+  const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
+  std::optional<engine::Prompt> prompt;
+  if (input) prompt = prompt_of(*input, options, session, /*answering=*/true);
   engine::PromptedGeneration prompted = begin_generation(session, options, prompt, how);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
   Output output(options, prompted);
   output.begin(session.model(), how);
   try {
     stream(prompted.generation, output, progress, !options.save_state.empty());
-  } catch (const BadFile&) {  // of the model or the output: there is nothing to go on with
+  } catch (const BadFile&) {  // of the model or the output: nothing goes on from there
     throw;
   } catch (...) {
     save_state(session, options, prompted);

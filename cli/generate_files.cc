@@ -38,7 +38,7 @@ void require_writable(const Options& options) {
 }
 
 bool goes_on_alone(const Options& options) {
-  return !options.load_state.empty() && !options.text && options.file.empty();
+  return !options.load_state.empty() && !options.text && options.file.empty() && options.messages.empty();
 }
 
 void take_state_settings(const Options& options, model::GenerationOptions& how) {

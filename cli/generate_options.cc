@@ -38,6 +38,7 @@ void add_generate(CLI::App& app, Options& options) {
   command.add_option("-p,--prompt", options.text, "What to go on from; without it, or as -, standard input")
       ->type_name("TEXT");
   command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
+  add_prompt_options(command, options);
   add_generation_options(command, options);
   add_sampling_options(command, options);
   command.add_option("--save-state", options.save_state, "Keep text and cache in a file when it ends")
@@ -46,7 +47,8 @@ void add_generate(CLI::App& app, Options& options) {
       ->type_name("FILE");
   command.add_option("-o,--output", options.output, "Write the run to a safetensors file, too")->type_name("FILE");
   command.add_flag("--json", options.json, "A line of JSON a token, with what it looked at");
-  command.add_option("--layer", options.layer, "Only this layer's maps in these lines")->type_name("L");
+  command.add_flag("--segments", options.segment_table, "End with a table: which segments the text looked at");
+  command.add_option("--layer", options.layer, "Only this layer's maps in these lines, that table")->type_name("L");
   command.add_option("--head", options.head, "Only this head's")->type_name("H");
   add_top_option(command, options, "Keys a map there and in -o (default: 4; 0 to 64)");
   add_model_option(command, options);

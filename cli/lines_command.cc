@@ -43,6 +43,9 @@ void require_lines_alone(const Options& options) {
   };
   refuse(options.text.has_value(), "TEXT");
   refuse(!options.file.empty(), "--file");
+  refuse(!options.messages.empty(), "--messages");
+  refuse(!options.segments.empty(), "--segment");
+  refuse(options.markers, "--markers");
   refuse(!options.token.empty(), "--token");
   refuse(options.json, "--json");
   refuse(!options.output.empty(), "--output");

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "cli/answer_table.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/head_summary.h"
@@ -38,6 +39,13 @@ void add_heads(Painter& painter, const engine::Look& look, const engine::MapId& 
   options.layer ? add_heads_of_layer(painter, look, map) : add_layer_summary(painter, look, map);
 }
 
+void add_answers(Painter& painter, const engine::Look& look, const Options& options) {
+  const std::vector<engine::Answer> answers = engine::answers_of(look, {options.layer, options.head});
+  if (answers.empty()) return;
+  painter.newline();
+  add_answer_table(painter, look.segments().names, answers, options);
+}
+
 std::string look_text(const Options& options, const engine::Look& look, const engine::MapId& map) {
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
   add_model_line(painter, look);
@@ -48,6 +56,7 @@ std::string look_text(const Options& options, const engine::Look& look, const en
   } else {
     add_token_view(painter, look, options);
   }
+  add_answers(painter, look, options);
   add_caveat(painter);
   return painter.result();
 }
@@ -68,6 +77,7 @@ engine::ReportOptions report_options(const engine::Look& look, const engine::Map
   report.pieces = options.pieces;
   report.special = !options.no_special;
   report.save = options.save;
+  report.answer_maps = {options.layer, options.head};
   if (options.layer || options.head) report.save_maps = chosen_maps(look, options);
   const MapPart part = chosen_part(look, options);
   const engine::Axis all = look.axis(options.pieces, true);

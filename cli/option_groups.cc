@@ -41,6 +41,23 @@ void add_top_option(CLI::App& command, Options& options, const std::string& desc
   command.add_option("--top", options.top, description)->type_name("N");
 }
 
+void add_prompt_options(CLI::App& command, Options& options) {
+  command.add_option("--messages", options.messages, "Read a conversation, as JSON (docs/chat.md)")->type_name("FILE");
+  command
+      .add_option("--chat-template", options.chat_template,
+                  "The template for it: a name of the model's, or a file\n"
+                  "(default: the model's own)")
+      ->type_name("NAME");
+  command.add_option("--tools", options.tools, "Tools that it may call, a JSON list")->type_name("FILE");
+  command
+      .add_option("--segment", options.segments,
+                  "NAME=FILE: call so what stands in the prompt as in\n"
+                  "the file; may be given again")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command.add_flag("--markers", options.markers, "[[name]] and [[/name]] in the prompt mark segments");
+}
+
 void add_colour_option(CLI::App& command, Options& options) {
   const auto choose = [&options](const std::string& when) {
     static const std::map<std::string, ColourChoice> kChoices = {

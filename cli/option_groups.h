@@ -16,6 +16,8 @@ void add_threads_option(CLI::App& command, Options& options);
 void add_model_options(CLI::App& command, Options& options);
 void add_top_option(CLI::App& command, Options& options, const std::string& description);
 void add_colour_option(CLI::App& command, Options& options);
+/// Messages in place of a text, and names for parts of what is read.
+void add_prompt_options(CLI::App& command, Options& options);
 
 // Commands whose options fill a file of their own.
 void add_generate(CLI::App& app, Options& options);

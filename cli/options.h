@@ -55,9 +55,15 @@ struct Options {
   std::optional<std::int64_t> seed;        // -1 = a fresh one
   double temperature = 0, top_p = 1, min_p = 0, repeat_penalty = 1;
   std::int64_t top_k = 0, repeat_last = 64;
-  std::string save_state, load_state;   // files
   std::string key_type, value_type;     // of the cache, as -ctk spells them; empty = f32
   std::vector<std::string> stop_texts;  // a generation ends at these
+
+  std::string messages;               // a conversation, in this file; "-" = standard input
+  std::string chat_template;          // a name of the model's, or a file
+  std::string tools;                  // what a conversation's model may call, in this file
+  std::vector<std::string> segments;  // NAME=FILE: where its text stands in the prompt
+  bool markers = false;               // [[name]] and [[/name]] in the prompt mark segments
+  bool segment_table = false;         // say in the end where the answer looked
 
   bool json = false;
   std::string output;
@@ -71,6 +77,7 @@ struct Options {
   std::string source;             // what import reads; it writes to `output`
   std::string tokenizer;          // of a llama2.c checkpoint
   ColourChoice colour = ColourChoice::automatic;
+  std::string save_state, load_state;  // files of a generation's state
 };
 
 }  // namespace sightline::cli

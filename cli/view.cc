@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "cli/display_text.h"
+#include "cli/prompt_input.h"
 #include "cli/streams.h"
 #include "src/format/file.h"
 
@@ -103,10 +104,11 @@ engine::LookOptions look_options(const Options& options, std::optional<int> top)
 }
 
 engine::Look look_at_text(const Options& options, std::optional<int> top, bool one_layer) {
-  const std::string text = read_text(options);
+  const PromptInput input = read_prompt(options);
   engine::LookOptions how = look_options(options, top);
   if (one_layer && options.layer) how.keep_layers = {*options.layer};
-  engine::Look look = open_session(options).look(text, how);
+  const engine::Session session = open_session(options);
+  engine::Look look = session.look(prompt_of(input, options, session, /*answering=*/false), how);
   note_what_is_missing(look);
   return look;
 }

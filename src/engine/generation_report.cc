@@ -4,6 +4,7 @@
 
 #include "sightline/attention.h"
 #include "sightline/error.h"
+#include "src/engine/report_fields.h"
 #include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
@@ -79,6 +80,7 @@ void add_sight(const model::StepSight& sight, const ShownMaps& shown, ReportJson
     for (std::size_t key = 0; key < mass.size(); ++key) mass[key] += of_map[key];
   }
   line["row"] = sight.row;
+  line["segment_mass"] = number.list(as_floats(mean_segment_mass(sight, shown)));
   line["maps"] = std::move(maps);
   if (mass.empty()) return;
   ReportJson means = ReportJson::array();
@@ -87,15 +89,6 @@ void add_sight(const model::StepSight& sight, const ShownMaps& shown, ReportJson
 }
 
 }  // namespace
-
-void require_maps(const ModelFacts& model, const ShownMaps& maps) {
-  const auto require = [&](std::optional<int> number, std::int64_t count, const char* what) {
-    if (number.value_or(1) >= 1 && number.value_or(1) <= count) return;
-    throw BadArgument(fmt::format("there is no {0} {1}: {2} has {0}s 1 to {3}", what, *number, model.name, count));
-  };
-  require(maps.layer, model.config.layers, "layer");
-  require(maps.head, model.config.query_heads, "head");
-}
 
 ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& prompted,
                            const model::GenerationOptions& options) {
@@ -120,12 +113,15 @@ ReportJson token_json(const model::GeneratedToken& token, std::int64_t position,
   return line;
 }
 
-ReportJson end_json(const model::Generation& generation, std::string_view end) {
+ReportJson end_json(const model::Generation& generation, std::string_view end, const Answer& answer) {
   ReportJson line = {{"end", end},
                      {"prompt_tokens", generation.prompt().ids.size()},
                      {"generated_tokens", generation.tokens().size()},
                      {"text", generation.text()}};
   if (generation.end() && generation.end()->kind == model::EndKind::stop_text) line["stop"] = generation.end()->text;
+  ReportNumbers number;
+  line["answer"] = {{"segment_mass", number.list(as_floats(answer.whole.segment_mass))}};
+  line["sentences"] = sentences_json(answer, number);
   return line;
 }
 

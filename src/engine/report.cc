@@ -192,6 +192,20 @@ ReportJson explanation_json(const Explanation& row, std::size_t key_limit, Repor
   return json;
 }
 
+ReportJson answers_json(const Look& look, const ShownMaps& maps, ReportJson& notes) {
+  ReportJson json = ReportJson::array();
+  for (const Answer& answer : answers_of(look, maps)) {
+    ReportNumbers number;
+    json.push_back({{"name", answer.name},
+                    {"token_begin", answer.whole.token_begin},
+                    {"token_end", answer.whole.token_end},
+                    {"segment_mass", number.list(as_floats(answer.whole.segment_mass))},
+                    {"sentences", sentences_json(answer, number)}});
+    number.note("answer " + answer.name, notes);
+  }
+  return json;
+}
+
 }  // namespace
 
 ReportJson model_json(const ModelFacts& model) {
@@ -227,6 +241,7 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
                         bool lists) {
   ReportJson notes = ReportJson::array(), maps = ReportJson::array(), rows = ReportJson::array();
   for (const MapId& id : report_maps(look, options)) maps.push_back(map_json(look, id, options, lists, notes));
+  ReportJson answers = answers_json(look, options.answer_maps, notes);
   if (options.grid && !writes_grid(look, options)) {
     notes.push_back(fmt::format("{}: the grid is left out, it would have more than {} weights: choose rows and keys",
                                 map_name(*options.grid), kMaxGridWeights));
@@ -247,7 +262,8 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
                        {"top", look.top()},
                        {"special_in_top", options.special},
                        {"sharpest", identity_json(look.sharpest())}};
-  make_room(report, 2);
+  make_room(report, 3);
+  report["answers"] = std::move(answers);
   report["maps"] = std::move(maps);
   report["explanations"] = std::move(rows);
   return report;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/engine/answer.h"
 #include "src/engine/explain.h"
 #include "src/engine/look.h"
 
@@ -33,6 +34,7 @@ struct ReportOptions {
   std::vector<std::size_t> grid_rows = {}, grid_cols = {};  // items of that grid, ascending; empty: all
   std::vector<std::string> save = {};                       // of kSavable: tensors of the pass, in a file
   std::vector<MapId> save_maps = {};                        // of these maps and their layers; empty: all reported
+  ShownMaps answer_maps = {};                               // what answers are summed over, as far as it was kept
   std::size_t explained_keys = 0;  // keys of an explanation at most, those with the largest weights; 0: all
 };
 

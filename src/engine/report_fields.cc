@@ -19,6 +19,19 @@ std::vector<std::size_t> shown_items(const Axis& all, const std::vector<std::siz
 
 }  // namespace
 
+std::vector<float> as_floats(std::span<const double> values) { return {values.begin(), values.end()}; }
+
+ReportJson sentences_json(const Answer& answer, ReportNumbers& number) {
+  ReportJson json = ReportJson::array();
+  for (const SegmentMeans& sentence : answer.sentences) {
+    json.push_back({{"text", sentence.text},
+                    {"token_begin", sentence.token_begin},
+                    {"token_end", sentence.token_end},
+                    {"segment_mass", number.list(as_floats(sentence.segment_mass))}});
+  }
+  return json;
+}
+
 TopKeys top_keys(const Look& look, const MapObservations& map, std::int64_t row, bool special) {
   TopKeys top;
   const auto begin = static_cast<std::size_t>(row * map.top);

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "src/engine/answer.h"
 #include "src/engine/report.h"
+#include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
 
@@ -50,6 +52,10 @@ bool writes_grid(const Look& look, const ReportOptions& options);
 
 /// The maps that `options` asks for. Throws BadArgument for an unknown one, the grid's included.
 std::vector<MapId> report_maps(const Look& look, const ReportOptions& options);
+
+/// What was summed up over rows, as fp32 that a report writes.
+std::vector<float> as_floats(std::span<const double> values);
+ReportJson sentences_json(const Answer& answer, ReportNumbers& number);
 
 /// What a map's scores went through, and which keys its rows see.
 ReportJson score_json(const ScoreRule& rule);

@@ -60,6 +60,12 @@ std::int32_t segment_at(const std::vector<NumberedRange>& ranges, std::size_t be
 
 }  // namespace
 
+TextSpan bytes_of(const LookToken& token) {
+  if (token.byte_begin < token.byte_end) return {token.byte_begin, token.byte_end};
+  const std::size_t begin = token.byte_begin == 0 ? 0 : token.byte_begin - 1;
+  return {begin, begin + 1};
+}
+
 Segments segments_of(std::span<const LookToken> tokens, bool causal, std::span<const TextSegment> named) {
   Names names;
   std::vector<NumberedRange> ranges;
@@ -67,9 +73,8 @@ Segments segments_of(std::span<const LookToken> tokens, bool causal, std::span<c
   Segments segments{names.take()};
   segments.of_token.reserve(tokens.size());
   for (const LookToken& token : tokens) {
-    // A token of no width stands where it begins.
-    const std::size_t end = std::max(token.byte_end, token.byte_begin + 1);
-    segments.of_token.push_back(token.special ? kSegmentSpecial : segment_at(ranges, token.byte_begin, end));
+    const auto [begin, end] = bytes_of(token);
+    segments.of_token.push_back(token.special ? kSegmentSpecial : segment_at(ranges, begin, end));
   }
   // A text of one token alone keeps it: something must be left to look at.
   const bool more = std::ranges::count_if(segments.of_token, is_text) > 1;

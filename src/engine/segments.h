@@ -9,6 +9,7 @@
 
 #include "src/engine/look_token.h"
 #include "src/engine/prompt.h"
+#include "src/engine/text_breaks.h"
 
 namespace sightline::engine {
 
@@ -30,6 +31,9 @@ struct Segments {
 
   std::int32_t count() const { return static_cast<std::int32_t>(names.size()); }
 };
+
+/// The bytes that a token stands for: of one without any, as a space is that was trimmed away, the byte before it.
+TextSpan bytes_of(const LookToken& token);
 
 /// A token belongs to the named range, or the stretch between two, that holds most of its bytes, of equals the first;
 /// special tokens are kSegmentSpecial, and of a causal model's text the first token kSegmentFirst, whatever is named.

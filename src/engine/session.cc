@@ -237,7 +237,7 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     ReadPrompt read = this->read(prompt, facts_.config.causal);
     require_generation_memory(whole, 0);
     model::Generation generation(model_, read.ids(), whole);
-    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments),
+    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments), model_.tokenizer,
                               std::move(generation)};
   });
 }
@@ -255,7 +255,7 @@ PromptedGeneration Session::resume(model::GenerationState&& state, const std::op
     }
     require_generation_memory(whole, state.bytes());
     model::Generation generation(model_, read.ids(), whole, std::move(state));
-    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments),
+    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments), model_.tokenizer,
                               std::move(generation)};
   });
 }

@@ -45,6 +45,7 @@ struct PromptedGeneration {
   std::string text;  // of the prompt
   std::vector<LookToken> prompt;
   Segments segments;  // of the prompt; what is generated is the one after them
+  tokenizer::Tokenizer tokenizer;
   model::Generation generation;
 };
 

@@ -1,16 +1,10 @@
 #include "src/engine/words.h"
 
-#include <unicode/brkiter.h>
 #include <unicode/uchar.h>
 #include <unicode/uscript.h>
-#include <unicode/utext.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
-#include <memory>
-#include <string>
-
-#include "sightline/error.h"
 
 namespace sightline::engine {
 namespace {
@@ -62,26 +56,10 @@ Cluster cluster_at(std::string_view text, std::size_t begin, std::size_t end) {
   return {{begin, end}, kind_of(first), u_charType(first) == U_DECIMAL_DIGIT_NUMBER};
 }
 
-using TextPointer = std::unique_ptr<UText, decltype(&utext_close)>;
-
-void check(UErrorCode status) {
-  if (U_FAILURE(status)) throw BadArgument(std::string("the text cannot be split into words: ") + u_errorName(status));
-}
-
 std::vector<Cluster> clusters_of(std::string_view text) {
-  UErrorCode status = U_ZERO_ERROR;
-  const std::unique_ptr<icu::BreakIterator> breaks(
-      icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), status));
-  check(status);
-  const TextPointer view(utext_openUTF8(nullptr, text.data(), static_cast<std::int64_t>(text.size()), &status),
-                         utext_close);
-  check(status);
-  breaks->setText(view.get(), status);
-  check(status);
   std::vector<Cluster> clusters;
-  std::int32_t begin = breaks->first();
-  for (std::int32_t end = breaks->next(); end != icu::BreakIterator::DONE; begin = end, end = breaks->next()) {
-    clusters.push_back(cluster_at(text, static_cast<std::size_t>(begin), static_cast<std::size_t>(end)));
+  for (const TextSpan& span : cut_text(text, TextUnit::character)) {
+    clusters.push_back(cluster_at(text, span.begin, span.end));
   }
   return clusters;
 }

@@ -8,15 +8,9 @@
 
 #include "src/engine/axis.h"
 #include "src/engine/look.h"
+#include "src/engine/text_breaks.h"
 
 namespace sightline::engine {
-
-/// A range of bytes of the text.
-struct TextSpan {
-  std::size_t begin = 0, end = 0;
-
-  bool operator==(const TextSpan&) const = default;
-};
 
 /// The words of a UTF-8 text as a reader counts them, in order, without overlap:
 ///   - a run of letters, digits and marks; inside it an apostrophe or hyphen between two of them ("didn't",
