@@ -98,7 +98,7 @@ TEST(GenerateState, RefusesWhatDoesNotFit) {
   expect_failure(generate({"--load-state", tiny_decoder() + "/model.safetensors"}), 1, {"not a saved state"});
   expect_failure(generate({"-p", "the cat", "-n", "5", "--save-state", "/nowhere/state"}), 1, {"/nowhere/state"});
   std::string damaged = testing::file_content(file);
-  damaged[damaged.size() / 2] ^= 4;
+  damaged[damaged.size() - 40] ^= 4;
   std::ofstream(folder.path("damaged")) << damaged;
   expect_failure(generate({"--load-state", folder.path("damaged")}), 1, {"is damaged"});
 }
