@@ -75,13 +75,14 @@ engine::PromptedGeneration begin_generation(const engine::Session& session, cons
 void save_state(const engine::Session& session, const Options& options, engine::PromptedGeneration& prompted) {
   if (options.save_state.empty()) return;
   SaveProgress progress;
+  std::int64_t through = 0;
   try {
-    session.save_state(options.save_state, prompted, &progress);
+    through = session.save_state(options.save_state, prompted, &progress);
   } catch (const Cancelled&) {
     throw Interrupted{interrupting_signal()};
   }
   const auto tokens = prompted.generation.prompt().ids.size() + prompted.generation.tokens().size();
-  write_note(fmt::format("saved the state of {} tokens in {}", tokens, options.save_state));
+  write_note(fmt::format("saved the state of {} tokens in {}: {} went through", tokens, options.save_state, through));
 }
 
 }  // namespace sightline::cli

@@ -269,11 +269,13 @@ model::GenerationState Session::load_state(const std::filesystem::path& path,
   });
 }
 
-void Session::save_state(const std::filesystem::path& path, PromptedGeneration& prompted, Progress* progress) const {
-  within_memory(kNoMemoryForState, [&] {
+std::int64_t Session::save_state(const std::filesystem::path& path, PromptedGeneration& prompted,
+                                 Progress* progress) const {
+  return within_memory(kNoMemoryForState, [&] {
     model::GenerationState state = prompted.generation.take_state();
     state.name_segments(prompted.segments.names);
     model::save_state(path, model_, state, progress);
+    return state.kept();
   });
 }
 

@@ -81,9 +81,10 @@ class Session {
   /// A state of this model with the context of `options`. Throws what model::load_state() throws; OutOfMemory, also
   /// before, where plan_generation() is more than there is.
   model::GenerationState load_state(const std::filesystem::path& path, const model::GenerationOptions& options) const;
-  /// Gives up the state of a generation, and writes it to a file with the names of its segments; what
-  /// model::save_state() throws.
-  void save_state(const std::filesystem::path& path, PromptedGeneration& prompted, Progress* progress = nullptr) const;
+  /// Gives up the state of a generation, and writes it to a file with the names of its segments; returns how many of
+  /// its tokens went through. Throws what model::save_state() throws.
+  std::int64_t save_state(const std::filesystem::path& path, PromptedGeneration& prompted,
+                          Progress* progress = nullptr) const;
 
   /// The chat template that turns messages into prompts: of those that the model has the one named so, the file of that
   /// path, or with an empty `name` the model's own. Throws BadArgument that says what there is; BadFile and
