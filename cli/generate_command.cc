@@ -7,10 +7,12 @@
 #include "cli/cache_options.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
+#include "cli/generate_files.h"
 #include "cli/interrupt.h"
 #include "cli/prompt_input.h"
 #include "cli/streams.h"
 #include "cli/view.h"
+#include "src/engine/generation_file.h"
 #include "src/engine/generation_report.h"
 #include "src/ops/sampling.h"
 
@@ -48,7 +50,7 @@ model::GenerationOptions generation_options(const Options& options, Progress& pr
   if (options.temperature > 0) generation.sampling.seed = chosen_seed(options);
   generation.stop_texts = options.stop_texts;
   generation.progress = &progress;
-  if (options.json) {
+  if (options.json || !options.output.empty()) {
     generation.watch = model::WatchOptions{.top = options.top.value_or(4), .key_mass = true};
     generation.log_probability = true;
   } else if (options.segment_table) {
@@ -63,7 +65,7 @@ void require_json_options(const Options& options) {
   };
   refuse(options.layer.has_value() && !options.segment_table, "--layer");
   refuse(options.head.has_value() && !options.segment_table, "--head");
-  refuse(options.top.has_value(), "--top");
+  if (options.output.empty()) refuse(options.top.has_value(), "--top");
   if (options.json && options.segment_table) {
     throw UsageError("--json and --segments were both given: the last line of --json has what the table says");
   }
@@ -84,27 +86,45 @@ class Output {
         answer_(prompted, {options.layer, options.head}),
         how_(how) {}
 
-  void begin() const {
-    if (options_.json) write_output(engine::report_text(engine::generation_json(model_, prompted_, how_)));
+  void begin() {
+    const engine::ReportJson header = engine::generation_json(model_, prompted_, how_);
+    if (!options_.output.empty()) file_.emplace(header);
+    if (options_.json) write_output(engine::report_text(header));
   }
   void token(const model::GeneratedToken& token) {
     answer_.add(token);
+    if (file_) file_->add(token);
     if (!options_.json) return write(token.text);
     const auto position = std::ssize(generation_.prompt().ids) + std::ssize(generation_.tokens()) - 1;
     write_output(engine::report_text(engine::token_json(token, position, {options_.layer, options_.head})));
   }
-  /// The text's end: what was held back, and a line's end on a terminal.
+  /// The text's end: what was held back, and a line's end on a terminal; then the file.
   void end(std::string_view how, const std::string& rest) const {
-    const std::optional<engine::DropSummary> drops = engine::summarise_drops(model_.config, how_, generation_);
+    const engine::ReportJson last = end_line(how);
     if (options_.json) {
-      write_output(engine::report_text(engine::end_json(generation_, how, answer_.answer(), drops)));
+      write_output(engine::report_text(last));
     } else {
       write(rest);
       if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
       if (options_.segment_table) write_table();
     }
+    write_file(last);
+    const std::optional<engine::DropSummary> drops = engine::summarise_drops(model_.config, how_, generation_);
     if (!drops) return;
     for (const std::string& note : engine::drop_notes(*drops)) write_note(note);
+  }
+  /// The file of -o, with what there is.
+  void save(std::string_view how) const { write_file(end_line(how)); }
+
+ private:
+  engine::ReportJson end_line(std::string_view how) const {
+    return engine::end_json(generation_, how, answer_.answer(),
+                            engine::summarise_drops(model_.config, how_, generation_));
+  }
+  void write_file(const engine::ReportJson& last) const {
+    if (!file_) return;
+    file_->write(options_.output, prompted_, last);
+    write_note(fmt::format("wrote {}", options_.output));
   }
 
  private:
@@ -138,13 +158,16 @@ class Output {
   const model::Generation& generation_;
   engine::AnswerRecord answer_;
   const model::GenerationOptions& how_;
+  std::optional<engine::GenerationFile> file_;
   const bool terminal_ = isatty(STDOUT_FILENO) != 0;
   const bool utf8_ = detect_terminal(STDOUT_FILENO, ColourChoice::never).utf8;
 };
 
-// All tokens, until the text ends or a signal comes.
-void stream(model::Generation& generation, Output& output, PassLine& progress) {
+// All tokens, until the text ends or a signal comes. Where there are none to come and the state is wanted, the prompt
+// alone goes through.
+void stream(model::Generation& generation, Output& output, PassLine& progress, bool wants_state) {
   try {
+    if (generation.end() && wants_state) generation.read_prompt();
     generation.run([&](const model::GeneratedToken& token) {
       progress.end();
       output.token(token);
@@ -154,7 +177,10 @@ void stream(model::Generation& generation, Output& output, PassLine& progress) {
     progress.end();
     output.end("cancelled", generation.flush());
     throw Interrupted{interrupting_signal()};
-  } catch (const Error& error) {
+  } catch (const ClosedPipe&) {
+    output.save("cancelled");
+    throw;
+  } catch (const Error&) {
     progress.end();
     output.end(generation.is_full() ? "context full" : "error", generation.flush());
     throw;
@@ -169,18 +195,32 @@ void stream(model::Generation& generation, Output& output, PassLine& progress) {
 void run_generate(const Options& options) {
   require_json_options(options);
   PassLine progress("reading the prompt:");
-  const model::GenerationOptions how = generation_options(options, progress);
-  const PromptInput input = read_prompt(options);
+  model::GenerationOptions how = generation_options(options, progress);
+  require_states_together(options);
+  std::optional<PromptInput> input;
+  if (!goes_on_alone(options)) input = read_prompt(options);
+  take_state_settings(options, how);
+  require_writable(options);
   const engine::Session session = open_session(options);
   engine::require_maps(session.model(), {options.layer, options.head});
+  if (!options.output.empty()) session.require_run_memory(how);
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
-  engine::PromptedGeneration prompted =
-      session.generate(prompt_of(input, options, session, /*answering=*/true), how, options.knock_outs);
-  for (const std::string& note : engine::knock_out_notes(prompted.knock_outs, /*causal=*/true)) write_note(note);
+  std::optional<engine::Prompt> prompt;
+  if (input) prompt = prompt_of(*input, options, session, /*answering=*/true);
+  engine::PromptedGeneration prompted = begin_generation(session, options, prompt, how);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
+  for (const std::string& note : engine::knock_out_notes(prompted.knock_outs, /*causal=*/true)) write_note(note);
   Output output(options, session.model(), prompted, how);
   output.begin();
-  stream(prompted.generation, output, progress);
+  try {
+    stream(prompted.generation, output, progress, !options.save_state.empty());
+  } catch (const BadFile&) {  // of the model or the output: nothing goes on from there
+    throw;
+  } catch (...) {
+    save_state(session, options, prompted);
+    throw;
+  }
+  save_state(session, options, prompted);
 }
 
 }  // namespace sightline::cli

@@ -91,6 +91,7 @@ struct Options {
   std::string source;             // what import reads; it writes to `output`
   std::string tokenizer;          // of a llama2.c checkpoint
   ColourChoice colour = ColourChoice::automatic;
+  std::string save_state, load_state;  // files of a generation's state
 };
 
 }  // namespace sightline::cli

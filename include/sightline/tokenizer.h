@@ -101,6 +101,8 @@ class Tokenizer {
   std::size_t vocabulary_size() const;  // added tokens counted
   std::optional<std::int32_t> id_of(std::string_view piece) const;
   TokenRange range() const;
+  /// A hash of what it was read from: the JSON, or a GGUF file's "tokenizer.ggml." and the options.
+  const std::string& identity() const;
   std::string_view kind() const;  // "WordPiece"
   const Spelling& spelling() const;
   std::string piece_of(std::int32_t id) const;         // throws BadArgument as decode() does

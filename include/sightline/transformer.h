@@ -100,6 +100,12 @@ struct ForwardResult {
                                                   // final norm if the model has one
 };
 
+/// What tells one model from another, each as 32 hexadecimal digits.
+struct TransformerIdentity {
+  std::string description;  // a hash of its config
+  std::string weights;      // of the names, types, shapes and bytes of all tensors of its files
+};
+
 struct LoadOptions {
   bool strict = false;  // whatever would be a warning is BadFile
 };
@@ -117,12 +123,17 @@ class Transformer {
   /// Bytes of the weight matrices that a pass over one token reads: of an embedding that gives no logits one row alone,
   /// which is not counted, of experts as many as a token goes through.
   std::int64_t token_weight_bytes() const;
+  /// Reads all weights, at the memory's speed or the disk's.
+  TransformerIdentity identity() const;
   std::vector<std::string> warnings() const;  // left-over tensors and the like, one line each
 
   /// A text of no tokens yet, with room for `tokens` of them (at most config().max_positions) in every layer. `keys`,
   /// `values`: types of the cache. Throws BadArgument for models that are not causal, for a rule of dropping that is
   /// out of range or meets a rope whose frequencies change within `tokens`; OutOfMemory.
   Context make_context(std::int64_t tokens, const ContextOptions& options = {}) const;
+
+  /// Whether this model made that context, which no other can continue.
+  bool owns(const Context& context) const;
 
   /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions or
   /// its context's room, or of several tokens where the context drops keys; a knock-out of a layer, head, sequence or

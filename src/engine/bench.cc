@@ -80,7 +80,10 @@ class Measurement {
     const std::string depth = options_.depth > 0 ? fmt::format(" @ d{}", options_.depth) : "";
     bench.cases.push_back({fmt::format("{}{}{}", kind, tokens, depth), tokens, decoding, watched, {}});
     std::optional<model::StepObserver> observer;
-    if (watched) observer.emplace(transformer_.config(), model::WatchOptions{.key_mass = true}, context_.room());
+    if (watched) {
+      observer.emplace(transformer_.config(), model::WatchOptions{.key_mass = true}, context_.room(), model::MassSums(),
+                       0);
+    }
     for (int round = 0; round <= options_.repetitions; ++round) {
       const BenchRun run = timed([&] { go_through(tokens, decoding ? 1 : kPiece, observer ? &*observer : nullptr); });
       if (round > 0) bench.cases.back().runs.push_back(run);  // the first one warms up

@@ -108,6 +108,7 @@ ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& pr
           {"tokens", prompt_json(prompted)},
           {"segments", segments_json(prompted)},
           {"blocked", knock_outs_json(prompted.knock_outs)},
+          {"resumed_tokens", prompted.generation.resumed()},
           {"context", prompted.generation.context()},
           {"cache", cache_json(options)},
           {"sampling", sampling_json(options.sampling)}};

@@ -115,7 +115,7 @@ std::vector<ScoreWindow> score_windows(std::int64_t tokens, std::int64_t room, s
 }
 
 std::vector<LookToken> Session::read_for_score(const Prompt& prompt) const {
-  std::vector<LookToken> tokens = read_prompt(prompt);
+  std::vector<LookToken> tokens = read(prompt, facts_.config.causal).tokens;
   // With the space that a token begins with, which its place in the text may leave out, as other tokens' labels.
   for (LookToken& token : tokens) token.label = token_label(model_.tokenizer, token.id);
   while (!tokens.empty() && tokens.back().special && std::cmp_less(count_prefix(tokens), tokens.size())) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/engine/generation_file.h"
 #include "src/engine/look_data.h"
 #include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
@@ -99,13 +100,6 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   data.summaries = capture.take_summaries();
 }
 
-// What a knock-out can call the parts of a text that goes on.
-std::vector<std::string> names_with_generated(const Segments& segments) {
-  std::vector<std::string> names = segments.names;
-  names.emplace_back(kGeneratedName);
-  return names;
-}
-
 void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > facts.max_tokens) {
     throw BadArgument(fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name,
@@ -116,13 +110,6 @@ void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
 
 std::optional<std::int64_t> memory_of(const SessionOptions& options) {
   return options.memory ? options.memory : available_memory();
-}
-
-// A generation's options with the context that the session's limit leaves.
-model::GenerationOptions with_context(const model::GenerationOptions& options, const ModelFacts& model) {
-  model::GenerationOptions whole = options;
-  whole.context = context_tokens(model, options.context);
-  return whole;
 }
 
 }  // namespace
@@ -185,46 +172,19 @@ MemoryPlan Session::plan_look(std::int64_t tokens, const LookOptions& options, s
   return plan;
 }
 
-MemoryPlan Session::plan_generation(const model::GenerationOptions& options) const {
-  const model::GenerationOptions whole = with_context(options, facts_);
-  MemoryPlan plan;
-  plan.weights = facts_.weights.bytes;
-  plan.kept = model::generation_bytes(facts_.config, whole);
-  const std::int64_t rows = std::min(whole.piece, whole.context);
-  const int top = whole.watch ? whole.watch->top : 0;
-  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, rows, options_.threads, top));
-  return plan;
+ReadPrompt Session::read(const Prompt& prompt, bool causal) const {
+  ReadPrompt read{prompt.text, look_tokens(prompt.text, encode(prompt), model_.tokenizer.spelling()), {}};
+  read.segments = segments_of(read.tokens, causal, prompt.segments);
+  return read;
 }
 
-std::vector<LookToken> Session::read_prompt(const Prompt& prompt) const {
-  return look_tokens(prompt.text, encode(prompt), model_.tokenizer.spelling());
-}
-
-PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options,
-                                     std::span<const std::string> knock_outs) const {
-  return within_memory(kNoMemoryForGeneration, [&] {
-    model::GenerationOptions whole = with_context(options, facts_);
-    whole.threads = options_.threads;
-    std::vector<LookToken> tokens = read_prompt(prompt);
-    Segments segments = segments_of(tokens, facts_.config.causal, prompt.segments);
-    model::PromptTokens read;
-    for (const LookToken& token : tokens) read.ids.push_back(token.id);
-    read.segments = segments.of_token;
-    read.segment_count = segments.count();
-    const Axis words = words_of_tokens(prompt.text, tokens, /*cut=*/false);
-    const std::vector<std::string> names = names_with_generated(segments);
-    std::vector<TextKnockOut> blocked = resolve_knock_outs(knock_outs, {.model = facts_,
-                                                                        .words = words,
-                                                                        .tokens = tokens,
-                                                                        .segment_names = names,
-                                                                        .segment_of_token = segments.of_token,
-                                                                        .growing = read.generated()});
-    for (model::KnockOut& one : model_knock_outs(blocked, facts_.config)) whole.knock_outs.push_back(std::move(one));
-    require_memory(plan_generation(whole), memory(),
-                   "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
-    return PromptedGeneration{prompt.text,        std::move(tokens), std::move(segments),
-                              std::move(blocked), model_.tokenizer,  model::Generation(model_, std::move(read), whole)};
-  });
+ReadPrompt Session::read(const model::GenerationState& state) const {
+  tokenizer::Encoding encoding;
+  ReadPrompt read;
+  read.text = state_text(state, model_.tokenizer, encoding);
+  read.tokens = look_tokens(read.text, encoding, model_.tokenizer.spelling());
+  read.segments = state_segments(state, read.tokens, facts_.config.causal);
+  return read;
 }
 
 MemoryPlan Session::plan_bench(const BenchOptions& options) const {

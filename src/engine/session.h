@@ -20,6 +20,7 @@
 #include "src/engine/model_facts.h"
 #include "src/engine/model_location.h"
 #include "src/engine/prompt.h"
+#include "src/engine/resumed_prompt.h"
 #include "src/engine/score.h"
 
 namespace sightline::engine {
@@ -81,10 +82,25 @@ class Session {
   PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options = {},
                               std::span<const std::string> knock_outs = {}) const;
 
+  /// The same from a state, and `more`, if there is any, behind its text: no token of the tokenizer's own comes
+  /// between.
+  PromptedGeneration resume(model::GenerationState&& state, const std::optional<Prompt>& more,
+                            const model::GenerationOptions& options) const;
+  /// A state of this model with the context of `options`. Throws what model::load_state() throws; OutOfMemory, also
+  /// before, where plan_generation() is more than there is.
+  model::GenerationState load_state(const std::filesystem::path& path, const model::GenerationOptions& options) const;
+  /// Gives up the state of a generation, and writes it to a file with the names of its segments; returns how many of
+  /// its tokens went through. Throws what model::save_state() throws.
+  std::int64_t save_state(const std::filesystem::path& path, PromptedGeneration& prompted,
+                          Progress* progress = nullptr) const;
+
   /// The chat template that turns messages into prompts: of those that the model has the one named so, the file of that
   /// path, or with an empty `name` the model's own. Throws BadArgument that says what there is; BadFile and
   /// UnsupportedModel for the template.
   Chat chat(std::string_view name = {}) const { return Chat::open(path_, name); }
+
+  /// Throws OutOfMemory where a generation, with all steps of it kept for a GenerationFile, takes more than there is.
+  void require_run_memory(const model::GenerationOptions& options) const;
 
   /// What generate() will take.
   MemoryPlan plan_generation(const model::GenerationOptions& options = {}) const;
@@ -123,8 +139,11 @@ class Session {
   Session(std::filesystem::path path, model::Model model, ModelFacts facts, SessionOptions options);
   Look look_at(const Prompt& prompt, const LookOptions& options) const;
   tokenizer::Encoding encode(const Prompt& prompt, std::size_t max_length = 0) const;
+  ReadPrompt read(const Prompt& prompt, bool causal) const;
+  ReadPrompt read(const model::GenerationState& state) const;
+  std::vector<TextKnockOut> resolve(std::span<const std::string> knock_outs, const ReadPrompt& read) const;
+  void require_generation_memory(const model::GenerationOptions& options, std::int64_t taken) const;
   tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;
-  std::vector<LookToken> read_prompt(const Prompt& prompt) const;
   std::vector<LookToken> read_for_score(const Prompt& prompt) const;
   void run_windows(const ScoreOptions& options, std::int64_t prefix, Score& result) const;
   void run_targets(const ScoreOptions& options, std::int64_t longest, TargetScores& result) const;

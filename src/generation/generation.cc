@@ -41,6 +41,12 @@ void require_range(const TransformerConfig& config, const GenerationOptions& opt
   }
 }
 
+// What a state keeps is the whole cache of a text that nothing was taken out of.
+void require_state(const GenerationOptions& options) {
+  if (options.cache.drop.kind != DropKind::none) throw BadArgument("a generation that drops keys has no state");
+  if (!options.knock_outs.empty()) throw BadArgument("a generation with edges knocked out has no state");
+}
+
 void require_together(const GenerationOptions& options) {
   if (options.cache.drop.kind == DropKind::none || options.knock_outs.empty()) return;
   throw BadArgument("keys cannot be dropped where edges are knocked out: leave one of the two (--drop, --block) out");
@@ -78,6 +84,17 @@ std::optional<double> newest_missed(const DropAccount& account) {
   return sum / static_cast<double>(account.audits.size());
 }
 
+Decoding begin(const Model& model, PromptTokens prompt, const GenerationOptions& options) {
+  return {model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options)};
+}
+
+// Where a prompt is a state's text and no more, its last tokens may have cut a character, which goes on: so many of
+// them, as a character has four bytes.
+std::size_t cut_tokens(const PromptTokens& prompt, const GenerationState& state) {
+  constexpr std::size_t kMost = 3;
+  return std::ranges::equal(prompt.ids, state.tokens()) ? std::min(kMost, prompt.ids.size()) : 0;
+}
+
 }  // namespace
 
 std::string end_name(const GenerationEnd& end) {
@@ -97,17 +114,15 @@ std::string end_name(const GenerationEnd& end) {
 }
 
 struct Generation::Impl {
-  Impl(const Model& model, PromptTokens prompt, const GenerationOptions& options)
-      : end_tokens(model.end_tokens),
-        stop_tokens(options.stop_tokens),
-        max_tokens(options.max_tokens),
-        log_probability(options.log_probability),
-        threads(options.threads),
-        decoding(model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options)),
+  Impl(const Model& model, const GenerationOptions& options_of, Decoding begun, std::size_t spoken = 0)
+      : options(options_of),
+        end_tokens(model.end_tokens),
+        decoding(std::move(begun)),
         tokenizer(model.tokenizer),
-        stream(model.tokenizer, decoding.tokens()),
-        stops(options.stop_texts) {
-    if (max_tokens == 0) end = GenerationEnd{};
+        stream(model.tokenizer, decoding.tokens().first(decoding.tokens().size() - spoken)),
+        stops(options_of.stop_texts) {
+    for (const std::int32_t token : decoding.tokens().last(spoken)) stream.add(token);
+    if (options.max_tokens == 0) end = GenerationEnd{};
   }
 
   std::span<const std::int32_t> tokens() const { return decoding.tokens().subspan(decoding.prompt().ids.size()); }
@@ -117,10 +132,8 @@ struct Generation::Impl {
   std::optional<GenerationEnd> end_of(std::int32_t token) const;
   std::string taken(std::string given);
 
-  std::vector<std::int32_t> end_tokens, stop_tokens;
-  std::int64_t max_tokens;
-  bool log_probability;
-  int threads;
+  GenerationOptions options;
+  std::vector<std::int32_t> end_tokens;
   Decoding decoding;
   std::optional<Departure> departure;
   tokenizer::Tokenizer tokenizer;
@@ -135,13 +148,13 @@ std::optional<GeneratedToken> Generation::Impl::next() {
   GeneratedToken token;
   token.id = decoding.next();
   token.sight = decoding.sight();
-  if (log_probability) token.log_probability = decoding.log_probability();
+  if (options.log_probability) token.log_probability = decoding.log_probability();
   if (decoding.drops() != nullptr) token.evicted_mass = newest_missed(*decoding.drops());
   if (!departure && decoding.departure()) note_departure();
   end = end_of(token.id);
   if (!end) token.text = stops.add(stream.add(token.id));
   if (stops.found()) end = GenerationEnd{EndKind::stop_text, -1, *stops.found()};
-  if (!end && std::cmp_equal(tokens().size(), max_tokens)) end = GenerationEnd{};
+  if (!end && std::cmp_equal(tokens().size(), options.max_tokens)) end = GenerationEnd{};
   token.text = taken(std::move(token.text));
   if (end) token.text += flush();
   return token;
@@ -160,7 +173,7 @@ std::string Generation::Impl::flush() {
 
 std::optional<GenerationEnd> Generation::Impl::end_of(std::int32_t token) const {
   if (holds(end_tokens, token)) return GenerationEnd{EndKind::end_token, token, {}};
-  if (holds(stop_tokens, token)) return GenerationEnd{EndKind::stop_token, token, {}};
+  if (holds(options.stop_tokens, token)) return GenerationEnd{EndKind::stop_token, token, {}};
   return std::nullopt;
 }
 
@@ -170,9 +183,17 @@ std::string Generation::Impl::taken(std::string given) {
 }
 
 Generation::Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options)
-    : impl_(std::make_unique<Impl>(model, std::move(prompt), options)) {}
+    : impl_(std::make_unique<Impl>(model, options, begin(model, std::move(prompt), options))) {}
 Generation::Generation(const Model& model, std::string_view prompt, const GenerationOptions& options)
     : Generation(model, read(model.tokenizer, prompt), options) {}
+Generation::Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options,
+                       GenerationState&& state) {
+  require_state(options);
+  const std::size_t spoken = cut_tokens(prompt, state);
+  Decoding decoding(model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options),
+                    std::move(state));
+  impl_ = std::make_unique<Impl>(model, options, std::move(decoding), spoken);
+}
 Generation::Generation(Generation&&) noexcept = default;
 Generation& Generation::operator=(Generation&&) noexcept = default;
 Generation::~Generation() = default;
@@ -181,13 +202,20 @@ std::optional<GeneratedToken> Generation::next() { return impl_->next(); }
 
 const GenerationEnd& Generation::run(const OnToken& on_token) {
   if (!on_token) throw BadArgument("run() was given no function to call");
-  cpu::with_team(impl_->threads, [&] {  // which is at hand from token to token
+  cpu::with_team(impl_->options.threads, [&] {  // which is at hand from token to token
     while (const std::optional<GeneratedToken> token = next()) {
       if (!on_token(*token) && !impl_->end) impl_->end = GenerationEnd{EndKind::cancelled, -1, {}};
     }
   });
   return *impl_->end;
 }
+
+void Generation::read_prompt() { impl_->decoding.read_prompt(); }
+GenerationState Generation::take_state() {
+  require_state(impl_->options);
+  return impl_->decoding.take_state();
+}
+std::int64_t Generation::resumed() const { return impl_->decoding.resumed(); }
 
 std::string Generation::flush() { return impl_->flush(); }
 const std::optional<GenerationEnd>& Generation::end() const { return impl_->end; }

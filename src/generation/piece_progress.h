@@ -16,11 +16,15 @@ class PieceProgress : public Progress {
       : caller_(caller), done_(done), total_(total) {}
   /// What the pass is to report to.
   Progress* hook() { return caller_ == nullptr ? nullptr : this; }
-  bool advance(std::int64_t, std::int64_t) override { return caller_->advance(done_, total_); }
+  bool advance(std::int64_t, std::int64_t) override { return goes_on() || whole_; }
+  bool goes_on() { return caller_ == nullptr || caller_->advance(done_, total_); }
+  /// From here on the piece is not broken off within.
+  void keep_whole() { whole_ = true; }
 
  private:
   Progress* caller_;
   std::int64_t done_, total_;
+  bool whole_ = false;
 };
 
 }  // namespace sightline::model

@@ -15,6 +15,7 @@
 #include "src/model/drop_rule.h"
 #include "src/model/edge_cuts.h"
 #include "src/model/forward.h"
+#include "src/model/identity.h"
 #include "src/model/rope.h"
 #include "src/model/weights.h"
 
@@ -83,6 +84,10 @@ Transformer Transformer::load(const std::filesystem::path& path, const LoadOptio
 
 const TransformerConfig& Transformer::config() const { return impl_->config; }
 std::int64_t Transformer::parameter_count() const { return impl_->weights.parameter_count; }
+TransformerIdentity Transformer::identity() const {
+  return {description_hash(impl_->config), weights_hash(impl_->weights.checkpoint)};
+}
+
 std::int64_t Transformer::token_weight_bytes() const {
   return model::token_weight_bytes(impl_->weights, impl_->config);
 }
@@ -109,6 +114,8 @@ Context Transformer::make_context(std::int64_t tokens, const ContextOptions& opt
   if (options.drop.kind != DropKind::none) context->mass = std::make_unique<PromptMass>(config, tokens);
   return Context(std::move(context));
 }
+
+bool Transformer::owns(const Context& context) const { return context.impl().model == impl_; }
 
 ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const ForwardOptions& options) const {
   check_batch(impl_->config, impl_.get(), batch);

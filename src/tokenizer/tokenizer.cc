@@ -8,6 +8,7 @@
 
 #include "sightline/error.h"
 #include "src/format/file.h"
+#include "src/format/hash.h"
 #include "src/format/json.h"
 #include "src/tokenizer/added_tokens.h"
 #include "src/tokenizer/decoder.h"
@@ -79,6 +80,24 @@ std::unique_ptr<const Model> read_model(const JsonObject& json, const std::optio
   return make_model(json, std::move(vocabulary), std::move(merges));
 }
 
+std::string hash_of(std::string_view json) {
+  format::Hash hash;
+  hash.add(json);
+  return hash.text();
+}
+
+// Of what read_gguf_tokenizer() reads; a chat template is not part of it.
+std::string hash_of(const format::GgufMetadata& metadata, const GgufTokenizerOptions& options) {
+  format::Hash hash;
+  hash.add(options.pre);
+  for (const std::string& key : metadata.keys()) {
+    if (!key.starts_with("tokenizer.ggml.")) continue;
+    hash.add(key);
+    hash.add(metadata.find(key)->bytes);
+  }
+  return hash.text();
+}
+
 bool is_inside_char(std::string_view text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
 }
@@ -128,6 +147,7 @@ struct Tokenizer::Impl {
   AddedTokens added_tokens;
   Spelling spelling;
   std::optional<std::size_t> padding, truncation;
+  std::string identity;
 };
 
 // Normalises a part of the text that holds no raw added token, cuts it at the others, and appends it.
@@ -283,14 +303,18 @@ Tokenizer Tokenizer::parse(std::string_view json_text, std::string_view name) {
   const nlohmann::json json = format::parse_json(text, name);
   const JsonObject file(json, name);
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<const Impl>(file, read_model(file.require_object("model"), vocabulary, merges));
+  auto impl = std::make_shared<Impl>(file, read_model(file.require_object("model"), vocabulary, merges));
+  impl->identity = hash_of(json_text);
+  tokenizer.impl_ = std::move(impl);
   return tokenizer;
 }
 
 Tokenizer Tokenizer::from_gguf(const format::GgufMetadata& metadata, const GgufTokenizerOptions& options) {
   GgufTokenizer read = read_gguf_tokenizer(metadata, options);
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(read.file, metadata.name()), std::move(read.model));
+  auto impl = std::make_shared<Impl>(JsonObject(read.file, metadata.name()), std::move(read.model));
+  impl->identity = hash_of(metadata, options);
+  tokenizer.impl_ = std::move(impl);
   return tokenizer;
 }
 
@@ -329,6 +353,8 @@ std::optional<std::int32_t> Tokenizer::id_of(std::string_view piece) const {
   const auto entry = impl_->model->vocabulary().find(piece);
   return entry ? std::optional(entry->id) : std::nullopt;
 }
+
+const std::string& Tokenizer::identity() const { return impl_->identity; }
 
 TokenRange Tokenizer::range() const {
   TokenRange range;

@@ -1,0 +1,116 @@
+// A session's generations; looks are in session.cc.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sightline/error.h"
+#include "src/engine/generation_file.h"
+#include "src/engine/look_memory.h"
+#include "src/engine/memory.h"
+#include "src/engine/session.h"
+#include "src/engine/words.h"
+
+namespace sightline::engine {
+namespace {
+
+// A generation's options with the context that the session's limit leaves.
+model::GenerationOptions with_context(const model::GenerationOptions& options, const ModelFacts& model) {
+  model::GenerationOptions whole = options;
+  whole.context = context_tokens(model, options.context);
+  return whole;
+}
+
+}  // namespace
+
+MemoryPlan Session::plan_generation(const model::GenerationOptions& options) const {
+  const model::GenerationOptions whole = with_context(options, facts_);
+  MemoryPlan plan;
+  plan.weights = facts_.weights.bytes;
+  plan.kept = model::generation_bytes(facts_.config, whole);
+  const std::int64_t rows = std::min(whole.piece, whole.context);
+  const int top = whole.watch ? whole.watch->top : 0;
+  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, rows, options_.threads, top));
+  return plan;
+}
+
+void Session::require_generation_memory(const model::GenerationOptions& options, std::int64_t taken) const {
+  MemoryPlan plan = plan_generation(options);
+  plan.kept -= std::min(plan.kept, taken);
+  require_memory(plan, memory(),
+                 "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
+}
+
+void Session::require_run_memory(const model::GenerationOptions& options) const {
+  const model::GenerationOptions whole = with_context(options, facts_);
+  const std::int64_t steps = options.max_tokens < 0 ? whole.context : std::min(options.max_tokens, whole.context);
+  MemoryPlan plan = plan_generation(whole);
+  plan.kept += GenerationFile::bytes(facts_.config, steps, whole.watch ? whole.watch->top : 0, kFixedSegments + 1);
+  require_memory(plan, memory(), "ask for fewer tokens (-n), make the context smaller (-c), or leave -o out");
+}
+
+std::vector<TextKnockOut> Session::resolve(std::span<const std::string> knock_outs, const ReadPrompt& read) const {
+  const Axis words = words_of_tokens(read.text, read.tokens, /*cut=*/false);
+  std::vector<std::string> names = read.segments.names;
+  names.emplace_back(kGeneratedName);
+  return resolve_knock_outs(knock_outs, {.model = facts_,
+                                         .words = words,
+                                         .tokens = read.tokens,
+                                         .segment_names = names,
+                                         .segment_of_token = read.segments.of_token,
+                                         .growing = read.segments.count()});
+}
+
+PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options,
+                                     std::span<const std::string> knock_outs) const {
+  return within_memory(kNoMemoryForGeneration, [&] {
+    model::GenerationOptions whole = with_context(options, facts_);
+    whole.threads = options_.threads;
+    ReadPrompt read = this->read(prompt, facts_.config.causal);
+    std::vector<TextKnockOut> blocked = resolve(knock_outs, read);
+    for (model::KnockOut& one : model_knock_outs(blocked, facts_.config)) whole.knock_outs.push_back(std::move(one));
+    require_generation_memory(whole, 0);
+    model::Generation generation(model_, read.ids(), whole);
+    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments),
+                              std::move(blocked),   model_.tokenizer,       std::move(generation)};
+  });
+}
+
+PromptedGeneration Session::resume(model::GenerationState&& state, const std::optional<Prompt>& more,
+                                   const model::GenerationOptions& options) const {
+  return within_memory(kNoMemoryForGeneration, [&] {
+    model::GenerationOptions whole = with_context(options, facts_);
+    whole.threads = options_.threads;
+    ReadPrompt read = this->read(state);
+    if (more) {
+      Prompt behind = *more;
+      behind.add_special = false;
+      read.append(this->read(behind, /*causal=*/false));  // its first token is not the text's
+    }
+    require_generation_memory(whole, state.bytes());
+    model::Generation generation(model_, read.ids(), whole, std::move(state));
+    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments), {},
+                              model_.tokenizer,     std::move(generation)};
+  });
+}
+
+model::GenerationState Session::load_state(const std::filesystem::path& path,
+                                           const model::GenerationOptions& options) const {
+  return within_memory(kNoMemoryForGeneration, [&] {
+    const model::GenerationOptions whole = with_context(options, facts_);
+    require_generation_memory(whole, 0);
+    return model::load_state(path, model_, {.context = whole.context, .page_size = whole.cache.page_size});
+  });
+}
+
+std::int64_t Session::save_state(const std::filesystem::path& path, PromptedGeneration& prompted,
+                                 Progress* progress) const {
+  return within_memory(kNoMemoryForState, [&] {
+    model::GenerationState state = prompted.generation.take_state();
+    state.name_segments(prompted.segments.names);
+    model::save_state(path, model_, state, progress);
+    return state.kept();
+  });
+}
+
+}  // namespace sightline::engine
