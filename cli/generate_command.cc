@@ -1,77 +1,19 @@
 #include <fmt/core.h>
-#include <unistd.h>
-
-#include <map>
-#include <random>
 
 #include "cli/commands.h"
-#include "cli/display_text.h"
+#include "cli/generation_run.h"
 #include "cli/interrupt.h"
-#include "cli/streams.h"
 #include "cli/view.h"
-#include "src/engine/generation_report.h"
-#include "src/ops/sampling.h"
 
 namespace sightline::cli {
 namespace {
 
-// llama.cpp's names of types; of its blocks of 32 ours that keep as many bits: a scale for a row, not for 32 numbers.
-DType cache_type(const std::string& name, const char* option) {
-  static const std::map<std::string, DType> kTypes = {
-      {"", DType::f32},        {"f32", DType::f32},       {"f16", DType::f16},  {"bf16", DType::bf16},
-      {"q8_0", DType::i8_row}, {"i8_row", DType::i8_row}, {"q4_1", DType::q4_1}};
-  const auto found = kTypes.find(name);
-  if (found == kTypes.end()) {
-    throw UsageError(fmt::format("{} is {}: it can be f32, f16, bf16, q8_0 or q4_1", option, name));
-  }
-  return found->second;
-}
-
-std::uint64_t chosen_seed(const Options& options) {
-  const std::int64_t seed = options.seed.value_or(-1);
-  if (seed < -1) throw UsageError(fmt::format("--seed is {}: it can be -1, 0 or more", seed));
-  return seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
-}
-
-// Says how far the prompt is, and ends a pass when a signal came.
-class PromptProgress : public Progress {
- public:
-  bool advance(std::int64_t done, std::int64_t total) override {
-    try {
-      if (line_) (*line_)(static_cast<double>(done) / static_cast<double>(total));
-    } catch (const Interrupted&) {  // threads of the kernel are no place for it
-    }
-    return interrupting_signal() == 0;
-  }
-  /// The first token is there: what follows is the text.
-  void end() { line_.reset(); }
-
- private:
-  std::optional<ProgressLine> line_{std::in_place, "reading the prompt:"};
-};
-
-model::GenerationOptions generation_options(const Options& options, Progress& progress) {
-  model::GenerationOptions generation;
-  generation.max_tokens = options.max_tokens.value_or(-1);
-  generation.context = options.context;
-  generation.cache.keys = cache_type(options.key_type, "-ctk");
-  generation.cache.values = cache_type(options.value_type, "-ctv");
-  generation.sampling = {
-      options.temperature, options.top_k, options.top_p, options.min_p, options.repeat_penalty, options.repeat_last, 0};
-  ops::require_sampling(generation.sampling);
-  if (options.temperature > 0) generation.sampling.seed = chosen_seed(options);
-  generation.stop_texts = options.stop_texts;
-  generation.progress = &progress;
-  if (options.json) {
-    generation.watch = model::WatchOptions{.top = options.top.value_or(4), .key_mass = true};
-    generation.log_probability = true;
-  }
-  return generation;
-}
-
-void require_json_options(const Options& options) {
+void require_options(const Options& options) {
+  if (options.json && options.watch) throw UsageError("--json and --watch were both given: leave one of them out");
   const auto refuse = [&](bool given, const char* what) {
-    if (given && !options.json) throw UsageError(fmt::format("{} says what --json writes: add --json", what));
+    if (given && !options.json && !options.watch) {
+      throw UsageError(fmt::format("{} says what --json or --watch shows: add one of them", what));
+    }
   };
   refuse(options.layer.has_value(), "--layer");
   refuse(options.head.has_value(), "--head");
@@ -81,74 +23,10 @@ void require_json_options(const Options& options) {
   }
 }
 
-// Where a generation goes as it comes: text, or lines of JSON.
-class Output {
- public:
-  Output(const Options& options, const engine::PromptedGeneration& prompted)
-      : options_(options), prompted_(prompted), generation_(prompted.generation) {}
-
-  void begin(const engine::ModelFacts& model, const model::GenerationOptions& how) const {
-    if (options_.json) write_output(engine::report_text(engine::generation_json(model, prompted_, how)));
-  }
-  void token(const model::GeneratedToken& token) const {
-    if (!options_.json) return write(token.text);
-    const auto position = std::ssize(generation_.prompt().ids) + std::ssize(generation_.tokens()) - 1;
-    write_output(engine::report_text(engine::token_json(token, position, {options_.layer, options_.head})));
-  }
-  /// The text's end: what was held back, and a line's end on a terminal.
-  void end(std::string_view how, const std::string& rest) const {
-    if (options_.json) return write_output(engine::report_text(engine::end_json(generation_, how)));
-    write(rest);
-    if (terminal_ && !generation_.text().empty() && !generation_.text().ends_with('\n')) write_output("\n");
-  }
-
- private:
-  // A terminal gets lines and tabs, and nothing else that would act on it.
-  void write(std::string_view text) const {
-    if (!terminal_) return write_output(text);
-    std::string shown;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = std::min(text.find_first_of("\n\t", at), text.size());
-      shown += displayable(text.substr(at, end - at), utf8_);
-      if (end < text.size()) shown += text[end];
-      at = end + 1;
-    }
-    write_output(shown);
-  }
-
-  const Options& options_;
-  const engine::PromptedGeneration& prompted_;
-  const model::Generation& generation_;
-  const bool terminal_ = isatty(STDOUT_FILENO) != 0;
-  const bool utf8_ = detect_terminal(STDOUT_FILENO, ColourChoice::never).utf8;
-};
-
-// All tokens, until the text ends or a signal comes.
-void stream(model::Generation& generation, const Output& output, PromptProgress& progress) {
-  try {
-    generation.run([&](const model::GeneratedToken& token) {
-      progress.end();
-      output.token(token);
-      return interrupting_signal() == 0;
-    });
-  } catch (const Cancelled&) {
-    progress.end();
-    output.end("cancelled", generation.flush());
-    throw Interrupted{interrupting_signal()};
-  } catch (const Error& error) {
-    progress.end();
-    output.end(generation.is_full() ? "context full" : "error", generation.flush());
-    throw;
-  }
-  progress.end();
-  output.end(end_name(*generation.end()), generation.flush());
-  check_interrupt();
-}
-
 }  // namespace
 
 void run_generate(const Options& options) {
-  require_json_options(options);
+  require_options(options);
   PromptProgress progress;
   const model::GenerationOptions how = generation_options(options, progress);
   const engine::Prompt prompt(read_text(options), options.special);
@@ -157,9 +35,10 @@ void run_generate(const Options& options) {
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
   engine::PromptedGeneration prompted = session.generate(prompt, how);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
-  const Output output(options, prompted);
-  output.begin(session.model(), how);
-  stream(prompted.generation, output, progress);
+  const auto output = make_generation_output(options, session.model(), prompted);
+  progress.show_on(*output);
+  output->begin(how);
+  stream(prompted.generation, *output, progress);
 }
 
 }  // namespace sightline::cli

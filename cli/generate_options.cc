@@ -40,10 +40,14 @@ void add_generate(CLI::App& app, Options& options) {
   command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
   add_generation_options(command, options);
   add_sampling_options(command, options);
+  command.add_flag("--watch", options.watch,
+                   "Shade the text by what the newest token looked\n"
+                   "at; without a terminal, print a line a token");
   command.add_flag("--json", options.json, "A line of JSON a token, with what it looked at");
-  command.add_option("--layer", options.layer, "Only this layer's maps in these lines")->type_name("L");
+  command.add_option("--layer", options.layer, "Only this layer's maps in these two")->type_name("L");
   command.add_option("--head", options.head, "Only this head's")->type_name("H");
   add_top_option(command, options, "Keys a map in these lines (default: 4; 0 to 64)");
+  add_colour_option(command, options);
   add_model_option(command, options);
   CLI::Option* model = command.get_option("--model")->required();
   model->description("Directory, .gguf file, or ORG/NAME in the\nHugging Face cache");

@@ -58,6 +58,8 @@ struct Options {
   std::string key_type, value_type;     // of the cache, as -ctk spells them; empty = f32
   std::vector<std::string> stop_texts;  // a generation ends at these
 
+  bool watch = false;  // show what each token looked at as it comes
+
   bool json = false;
   std::string output;
   std::string html;               // write the page as one file here

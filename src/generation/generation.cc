@@ -145,6 +145,7 @@ const GenerationEnd& Generation::run(const OnToken& on_token) {
 }
 
 std::string Generation::flush() { return impl_->flush(); }
+void Generation::watch_head(int head) { impl_->decoding.watch_head(head); }
 const std::optional<GenerationEnd>& Generation::end() const { return impl_->end; }
 const PromptTokens& Generation::prompt() const { return impl_->decoding.prompt(); }
 const std::string& Generation::text() const { return impl_->text; }

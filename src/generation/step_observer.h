@@ -26,12 +26,16 @@ class StepObserver : public AttentionObserver {
   void done(const LayerAttention& call) override;
 
   const StepSight& sight() const { return sight_; }
+  /// Of which head row_weights are from the next pass on, -1 for the mean. Throws BadArgument.
+  void watch_head(int head);
   /// Bytes of the sums, known before they are taken.
   static std::int64_t bytes(const TransformerConfig& config, const WatchOptions& options, std::int64_t room);
 
  private:
   void watch_mass(const LayerAttention& call, Observations& see);
   void watch_newest(std::int64_t heads, std::int64_t rows, Observations& see);
+  void watch_row(const LayerAttention& call, Observations& see);
+  void add_row(const LayerAttention& call);
 
   WatchOptions options_;
   std::int64_t room_;
@@ -40,8 +44,9 @@ class StepObserver : public AttentionObserver {
   bool newest_ = false, sinks_ = false;
   std::vector<std::vector<float>> sums_;  // of each layer [heads, 16, room]
   // Of the layer at hand, all rows of the pass.
-  std::vector<float> entropy_, sink_weight_, top_weight_, segment_mass_, key_mass_;
+  std::vector<float> entropy_, sink_weight_, top_weight_, segment_mass_, key_mass_, row_;
   std::vector<std::int32_t> top_key_;
+  std::int64_t row_index_ = 0;
   StepSight sight_;
 };
 
