@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "cli/chat_command.h"
 #include "cli/commands.h"
 #include "cli/generation_run.h"
 #include "cli/interrupt.h"
@@ -21,12 +22,19 @@ void require_options(const Options& options) {
   if (options.top.value_or(0) < 0 || options.top.value_or(0) > 64) {
     throw UsageError(fmt::format("--top is {}: it can be 0 to 64", *options.top));
   }
+  const auto refuse_alone = [&](bool given, const char* what) {
+    if (given && !options.chat) throw UsageError(fmt::format("{} is about a conversation: add --chat", what));
+  };
+  refuse_alone(options.system.has_value(), "--system");
+  refuse_alone(!options.messages.empty(), "--messages");
+  refuse_alone(!options.chat_template.empty(), "--chat-template");
 }
 
 }  // namespace
 
 void run_generate(const Options& options) {
   require_options(options);
+  if (options.chat) return run_chat(options);
   PromptProgress progress;
   const model::GenerationOptions how = generation_options(options, progress);
   const engine::Prompt prompt(read_text(options), options.special);

@@ -38,6 +38,12 @@ void add_generate(CLI::App& app, Options& options) {
   command.add_option("-p,--prompt", options.text, "What to go on from; without it, or as -, standard input")
       ->type_name("TEXT");
   command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
+  command.add_flag("--chat", options.chat, "A conversation: each line is a message (docs/generate.md)");
+  CLI::Option* system = command.add_option("--system", options.system, "With --chat, the system prompt");
+  system->type_name("TEXT");
+  command.add_option("--messages", options.messages, "Read a conversation, as JSON (docs/chat.md)")->type_name("FILE");
+  command.add_option("--chat-template", options.chat_template, "A name of the model's templates, or a file")
+      ->type_name("NAME");
   add_generation_options(command, options);
   add_sampling_options(command, options);
   command.add_flag("--watch", options.watch,

@@ -131,7 +131,7 @@ class MapView {
     std::vector<double> sharpness;
     for (const engine::AxisItem& item : *part_.rows.items) {
       const auto at = static_cast<std::size_t>(item.token_begin);
-      const double share = seen.segment_mass[at * engine::kSegments + engine::kSegmentText];
+      const double share = seen.on_text(at);
       sharpness.push_back(item.special ? 0 : share * std::exp(-double{seen.text_entropy[at]}));
     }
     return heaviest(sharpness, kDetailRows);

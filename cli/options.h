@@ -58,7 +58,11 @@ struct Options {
   std::string key_type, value_type;     // of the cache, as -ctk spells them; empty = f32
   std::vector<std::string> stop_texts;  // a generation ends at these
 
-  bool watch = false;  // show what each token looked at as it comes
+  bool watch = false;                 // show what each token looked at as it comes
+  bool chat = false;                  // a conversation, a message a line
+  std::optional<std::string> system;  // its first message
+  std::string messages;               // a conversation, in this file; "-" = standard input
+  std::string chat_template;          // a name of the model's, or a file
 
   bool json = false;
   std::string output;

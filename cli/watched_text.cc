@@ -136,12 +136,9 @@ std::vector<WatchedText::Weighed> WatchedText::heaviest(std::span<const float> w
   return words;
 }
 
-std::vector<std::string> segment_names(const engine::PromptedGeneration&) {
-  std::vector<std::string> names;
-  for (std::int32_t segment = 0; segment < engine::kSegments; ++segment) {
-    names.emplace_back(engine::segment_name(segment));
-  }
-  names.emplace_back("generated");
+std::vector<std::string> segment_names(const engine::PromptedGeneration& prompted) {
+  std::vector<std::string> names = prompted.segments.names;
+  names.emplace_back(engine::kGeneratedName);
   return names;
 }
 

@@ -71,6 +71,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+  pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
   sightline_sources(model_sources src/ops src/format src/tokenizer src/template src/model src/generation)
   # Of the formats, pictures are the engine's: who runs models needs none of their libraries.
@@ -85,7 +86,8 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   target_link_libraries(sightline_model
     PUBLIC sightline_attention $<BUILD_INTERFACE:sightline_options> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
     fmt::fmt
-    PRIVATE hwy::hwy ICU::uc ICU::i18n $<BUILD_INTERFACE:PkgConfig::PCRE2> $<INSTALL_INTERFACE:pcre2-8>)
+    PRIVATE hwy::hwy ICU::uc ICU::i18n $<BUILD_INTERFACE:PkgConfig::PCRE2> $<INSTALL_INTERFACE:pcre2-8>
+    $<BUILD_INTERFACE:PkgConfig::XXHASH> $<INSTALL_INTERFACE:xxhash>)
 
   sightline_sources(engine_sources src/engine)
   # The page as one file: what is in web/, linked into one HTML text.

@@ -35,6 +35,7 @@ class Context {
   struct Impl;
   explicit Context(std::unique_ptr<Impl> impl);
   Impl& impl() { return *impl_; }  // for the forward pass
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::unique_ptr<Impl> impl_;

@@ -2,6 +2,7 @@
 #define SIGHTLINE_GENERATION_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,11 +56,44 @@ struct StepSight {
 /// in every row; what is generated is a segment of its own, numbered after those of the prompt.
 struct PromptTokens {
   std::vector<std::int32_t> ids;
-  std::vector<std::int32_t> segments = {};  // of each token, below segment_count, -1 = none; empty: none are observed
+  std::vector<std::int32_t> segments = {};  // of each token, -1 = none, to generated(); empty: none are observed
   std::int32_t segment_count = 0;
 
   /// The segment of generated tokens.
   std::int32_t generated() const { return segment_count; }
+};
+
+/// What a generation leaves, for another to go on from: its tokens, keys and values of those that went through, what
+/// keys received so far, and how far its random numbers are. It belongs to the model that made it.
+class GenerationState {
+ public:
+  GenerationState(GenerationState&&) noexcept;
+  GenerationState& operator=(GenerationState&&) noexcept;
+  ~GenerationState();
+
+  std::span<const std::int32_t> tokens() const;  // of the prompt, and those generated
+  /// All of them as a prompt, which goes on where the text stopped. Those generated keep their segment, which is
+  /// PromptTokens::generated().
+  PromptTokens prompt() const;
+  /// How many of the first tokens went through, so that another generation need not run them: all but the last, or
+  /// fewer where the prompt was broken off.
+  std::int64_t kept() const;
+  std::int64_t context() const;  // tokens that there is room for
+  ContextOptions cache() const;
+  bool has_key_mass() const;
+  std::uint64_t seed() const;
+  std::int64_t bytes() const;  // of keys, values and mass
+  /// What the caller calls the segments of the prompt. Kept for it, and not used.
+  const std::vector<std::string>& segment_names() const;
+  void name_segments(std::vector<std::string> names);
+
+  struct Impl;
+  explicit GenerationState(std::unique_ptr<Impl> impl);
+  Impl& impl() { return *impl_; }
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Tokens that a context holds unless more are asked for, where the model takes as many.
@@ -111,6 +145,12 @@ class Generation {
   Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options = {});
   /// The same from a text, as the tokenizer reads it: what spells a special token in it is text like any other.
   Generation(const Model& model, std::string_view prompt, const GenerationOptions& options = {});
+  /// The same with what an earlier one left, moved: tokens that both have in common at their beginning do not run
+  /// again, the others of the prompt do. Where key mass is watched it is a sum over all rows; if some of the state
+  /// would have to go, or it has no sums, all tokens run. A sampled text with the state's seed goes on with its next
+  /// random number, with another from that seed's first. Throws BadArgument also for a state of another model, and for
+  /// other types of the cache than the state's.
+  Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options, GenerationState&& state);
   Generation(Generation&&) noexcept;
   Generation& operator=(Generation&&) noexcept;
   ~Generation();
@@ -121,6 +161,13 @@ class Generation {
   std::optional<GeneratedToken> next();
   /// The same until the text ends, each token for `on_token`; false ends it as cancelled.
   const GenerationEnd& run(const OnToken& on_token);
+
+  /// Lets all of the prompt but its last token go through, which comes with the next token. Throws what next() throws.
+  void read_prompt();
+  /// Gives up what another can go on from, at any time, also after an exception: tokens that went through are kept. No
+  /// token comes after that: next() is a BadArgument.
+  GenerationState take_state();
+  std::int64_t resumed() const;  // tokens of the prompt that did not run, since a state had them
 
   /// Text that was held back, where the caller goes no further: of a character that was cut, U+FFFD.
   std::string flush();
@@ -140,6 +187,35 @@ class Generation {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Writes a state as a file (docs/generate.md), beside its place and then renamed: after an exception what stood there
+/// is as it was. `model`: the one it is of, whose weights are read to name them. Throws BadFile, BadArgument for a
+/// state of another model, Cancelled where `progress` says to stop, which is told of the tensors written;
+/// std::bad_alloc.
+void save_state(const std::filesystem::path& path, const Model& model, const GenerationState& state,
+                Progress* progress = nullptr);
+
+/// What a file says of the state in it.
+struct StateFacts {
+  std::int64_t context = 0;  // tokens that there was room for
+  std::int64_t tokens = 0, kept = 0;
+  ContextOptions cache = {};
+  bool key_mass = false;
+  std::uint64_t seed = 0;
+  std::vector<std::string> segment_names = {};
+};
+/// Reads what a file says, without its keys and values. Throws BadFile, also for one of another version.
+StateFacts inspect_state(const std::filesystem::path& path);
+
+/// Where a state is loaded to.
+struct StateRoom {
+  std::int64_t context = 0;    // tokens; 0: as many as it had
+  std::int64_t page_size = 0;  // as ContextOptions::page_size
+};
+/// A state that save_state() wrote. Throws BadFile for what is no such file, for a damaged one (it has a checksum), and
+/// for a state of another model, other weights, another tokenizer or another arithmetic version, each in its own words;
+/// BadArgument for a context that has no room for it; OutOfMemory, std::bad_alloc.
+GenerationState load_state(const std::filesystem::path& path, const Model& model, const StateRoom& room = {});
 
 /// Bytes that a generation's cache and observations take beside what a pass needs, known before they are taken, but for
 /// what a page is rounded up by. Throws BadArgument for a context that the model does not take.

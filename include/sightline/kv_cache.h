@@ -102,6 +102,18 @@ class KvCache {
   /// extend() and write() in one, for caches of one layer.
   void append(std::span<const SequenceId> sequences, const TensorView& k, const TensorView& v);
 
+  /// Bytes of a key, and of a value, as kept: row_bytes() of the type and the width. No value where they are in the
+  /// keys.
+  std::int64_t key_bytes() const;
+  std::int64_t value_bytes() const;
+  /// Copies `keys.size()` bytes of keys as they are kept, and of values: [Hkv, n, bytes of a row], of the n tokens from
+  /// position `begin` on, which must be kept and written.
+  void copy_rows(std::int64_t layer, SequenceId sequence, std::int64_t begin, std::span<std::byte> keys,
+                 std::span<std::byte> values) const;
+  /// Writes the last n tokens of a sequence from such bytes, of a cache of the same type and sizes, whatever its pages.
+  void write_rows(std::int64_t layer, SequenceId sequence, std::span<const std::byte> keys,
+                  std::span<const std::byte> values);
+
   /// Fills `view` with the pages of these sequences, for all layers; sequences may occur more than once. It holds until
   /// the cache changes otherwise than by write().
   void view(std::span<const SequenceId> sequences, KvView& view) const;

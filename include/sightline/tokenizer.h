@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,12 @@ struct Token {
   std::int32_t sequence = -1;  // 0 = text, 1 = pair, -1 = added by the template
   std::int32_t word = -1;      // which pre-token of its sequence it came from, ascending; -1 = none
   bool special = false;        // added by the template (the special-tokens mask of the reference)
+  bool control = false;        // a special token that stands in the text (EncodeOptions::parse_special)
+};
+
+/// Bytes [begin, end) of a text.
+struct ByteRange {
+  std::size_t begin = 0, end = 0;
 };
 
 struct EncodeOptions {
@@ -33,6 +40,10 @@ struct EncodeOptions {
   /// False: what spells a special token in the text is text like any other, and never becomes that token. True: it
   /// does, as in the reference library. Added tokens that are not special are found always.
   bool parse_special = false;
+  /// Where it does not even so: a special token that would overlap one of these ranges of the text (not of the pair) is
+  /// text. Ascending, apart from one another; must outlive the call. What users say in a chat is such a range, what its
+  /// template says is not.
+  std::span<const ByteRange> plain = {};
 };
 
 struct Encoding {
@@ -76,9 +87,9 @@ class Tokenizer {
   /// The one in a GGUF file. Throws BadFile, UnsupportedModel, BadArgument for an option.
   static Tokenizer from_gguf(const format::GgufMetadata& metadata, const GgufTokenizerOptions& options = {});
 
-  /// Throws BadArgument for text that is not UTF-8 (saying at which byte), BadFile where the normalizer makes the text
-  /// grow beyond bounds or a pattern runs away, OutOfMemory. Added tokens found in the text become those tokens, as the
-  /// file's flags say; special ones if asked for.
+  /// Throws BadArgument for text that is not UTF-8 (saying at which byte) and plain ranges out of order, BadFile where
+  /// the normalizer makes the text grow beyond bounds or a pattern runs away, OutOfMemory. Added tokens found in the
+  /// text become those tokens, as the file's flags say; special ones if asked for.
   Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const {
     return encode(text, std::nullopt, options);
@@ -90,6 +101,8 @@ class Tokenizer {
   std::size_t vocabulary_size() const;  // added tokens counted
   std::optional<std::int32_t> id_of(std::string_view piece) const;
   TokenRange range() const;
+  /// A hash of what it was read from: the JSON, or a GGUF file's "tokenizer.ggml." and the options.
+  const std::string& identity() const;
   std::string_view kind() const;  // "WordPiece"
   const Spelling& spelling() const;
   std::string piece_of(std::int32_t id) const;         // throws BadArgument as decode() does

@@ -67,6 +67,12 @@ struct ForwardResult {
                                                   // final norm if the model has one
 };
 
+/// What tells one model from another, each as 32 hexadecimal digits.
+struct TransformerIdentity {
+  std::string description;  // a hash of its config
+  std::string weights;      // of the names, types, shapes and bytes of all tensors of its files
+};
+
 struct LoadOptions {
   bool strict = false;  // whatever would be a warning is BadFile
 };
@@ -81,11 +87,16 @@ class Transformer {
 
   const TransformerConfig& config() const;
   std::int64_t parameter_count() const;
+  /// Reads all weights, at the memory's speed or the disk's.
+  TransformerIdentity identity() const;
   std::vector<std::string> warnings() const;  // left-over tensors and the like, one line each
 
   /// A text of no tokens yet, with room for `tokens` of them (at most config().max_positions) in every layer. `keys`,
   /// `values`: types of the cache. Throws BadArgument for models that are not causal, OutOfMemory.
   Context make_context(std::int64_t tokens, const ContextOptions& options = {}) const;
+
+  /// Whether this model made that context, which no other can continue.
+  bool owns(const Context& context) const;
 
   /// Throws BadArgument (ids outside the vocabulary, a sequence that is empty or longer than config().max_positions or
   /// its context's room), Cancelled. After an error contexts are what they were before the call.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <string>
@@ -97,6 +98,21 @@ class KvCache::State {
   void truncate(SequenceId id, std::int64_t length);
   void extend(std::span<const SequenceId> ids, std::int64_t count);
   void store(std::int64_t layer, std::span<const SequenceId> ids, const NewTokens& tokens);
+  std::int64_t rows_in(std::span<const std::byte> keys, std::span<const std::byte> values) const;
+  void check_written(std::int64_t layer, SequenceId id, std::int64_t begin, std::int64_t count);
+
+  /// Calls `row` with each head and token of [begin, begin + count), with where its key or value lies in `memory` and
+  /// its index in [Hkv, count].
+  template <class Row>
+  void for_rows(PageMemory& memory, std::int64_t layer, SequenceId id, std::int64_t begin, std::int64_t count,
+                const Row& row) const {
+    for (std::int64_t token = 0; token < count; ++token) {
+      const cache::Slot slot = pages.slot_of(id, begin + token);
+      for (std::int64_t head = 0; head < options.kv_heads; ++head) {
+        row(memory.row(layer, slot, head), head * count + token);
+      }
+    }
+  }
 
   KvCacheOptions options;
   PageMemory keys;
@@ -212,6 +228,26 @@ void KvCache::State::store(std::int64_t layer, std::span<const SequenceId> ids, 
   }
 }
 
+// How many tokens these bytes are rows of.
+std::int64_t KvCache::State::rows_in(std::span<const std::byte> k, std::span<const std::byte> v) const {
+  const auto bytes_of = [&](std::int64_t width) {
+    return options.kv_heads * static_cast<std::int64_t>(row_bytes(options.dtype, width));
+  };
+  const std::int64_t count = std::ssize(k) / bytes_of(options.key_width);
+  const std::int64_t of_values = values ? count * bytes_of(options.value_width) : 0;
+  if (count * bytes_of(options.key_width) == std::ssize(k) && of_values == std::ssize(v)) return count;
+  throw BadArgument(std::to_string(k.size()) + " bytes of keys and " + std::to_string(v.size()) +
+                    " of values are no rows of as many tokens of this cache");
+}
+
+void KvCache::State::check_written(std::int64_t layer, SequenceId id, std::int64_t begin, std::int64_t count) {
+  const std::int64_t kept = pages.at(id).gone * options.page_size,
+                     known = std::min(written(id)[layer], pages.at(id).length);
+  if (begin >= kept && begin <= known && count <= known - begin) return;
+  throw BadArgument("cannot copy " + std::to_string(count) + " tokens from position " + std::to_string(begin) +
+                    " on: this layer keeps " + std::to_string(kept) + " to " + std::to_string(known));
+}
+
 KvCache::KvCache(const KvCacheOptions& options)
     : state_(with_documented_errors([&] { return std::make_unique<State>(checked(options)); })) {}
 KvCache::~KvCache() = default;
@@ -269,6 +305,45 @@ void KvCache::append(std::span<const SequenceId> sequences, const TensorView& k,
   for (const SequenceId id : sequences) state_->check_writable(0, id, 0);
   state_->extend(sequences, tokens.count());
   state_->store(0, sequences, tokens);
+}
+
+std::int64_t KvCache::key_bytes() const {
+  return static_cast<std::int64_t>(row_bytes(state_->options.dtype, state_->options.key_width));
+}
+std::int64_t KvCache::value_bytes() const {
+  return state_->values ? static_cast<std::int64_t>(row_bytes(state_->options.dtype, state_->options.value_width)) : 0;
+}
+
+void KvCache::copy_rows(std::int64_t layer, SequenceId sequence, std::int64_t begin, std::span<std::byte> keys,
+                        std::span<std::byte> values) const {
+  State& s = *state_;
+  s.check_layer(layer);
+  const std::int64_t count = s.rows_in(keys, values);
+  s.check_written(layer, sequence, begin, count);
+  const auto copy = [&](PageMemory& memory, std::int64_t bytes, std::span<std::byte> to) {
+    s.for_rows(memory, layer, sequence, begin, count, [&](const std::byte* row, std::int64_t index) {
+      std::memcpy(to.data() + index * bytes, row, static_cast<std::size_t>(bytes));
+    });
+  };
+  copy(s.keys, key_bytes(), keys);
+  if (s.values) copy(*s.values, value_bytes(), values);
+}
+
+void KvCache::write_rows(std::int64_t layer, SequenceId sequence, std::span<const std::byte> keys,
+                         std::span<const std::byte> values) {
+  State& s = *state_;
+  s.check_layer(layer);
+  const std::int64_t count = s.rows_in(keys, values);
+  s.check_writable(layer, sequence, count);
+  const std::int64_t length = s.pages.at(sequence).length;
+  const auto copy = [&](PageMemory& memory, std::int64_t bytes, std::span<const std::byte> from) {
+    s.for_rows(memory, layer, sequence, length - count, count, [&](std::byte* row, std::int64_t index) {
+      std::memcpy(row, from.data() + index * bytes, static_cast<std::size_t>(bytes));
+    });
+  };
+  copy(s.keys, key_bytes(), keys);
+  if (s.values) copy(*s.values, value_bytes(), values);
+  if (count > 0) s.written(sequence)[layer] = length;
 }
 
 void KvCache::view(std::span<const SequenceId> sequences, KvView& view) const {

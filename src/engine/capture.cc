@@ -63,7 +63,7 @@ void allocate(LayerRecord& record) {
   }
   if (!record.rule.sinks.empty()) record.sink_weight.resize(rows);
   record.offset_mass.resize(rows * std::size(kOffsets));
-  record.segment_mass.resize(rows * kSegments);
+  record.segment_mass.resize(rows * static_cast<std::size_t>(record.segments));
   record.key_mass.resize(static_cast<std::size_t>(record.heads * record.keys));
   record.top_index.resize(rows * static_cast<std::size_t>(record.top));
   record.top_weight.resize(rows * static_cast<std::size_t>(record.top));
@@ -93,7 +93,7 @@ Observations observations_of(LayerRecord& record, std::span<const std::int32_t> 
   see.offset_mass = record.offset_mass.data();
   see.key_mass = record.key_mass.data();
   see.segment_of_key = segment_of_key;
-  see.segments = kSegments;
+  see.segments = record.segments;
   see.segment_mass = record.segment_mass.data();
   record.pyramid.ask(see);
   return see;
@@ -147,6 +147,7 @@ MapObservations LayerRecord::map(int head) const {
   MapObservations map;
   map.rows = rows;
   map.keys = keys;
+  map.segments = segments;
   map.top = top;
   map.row_max = part(row_max);
   map.row_sum = part(row_sum);
@@ -173,6 +174,7 @@ LayerRecord LayerRecord::bare() const {
   copy.heads = heads;
   copy.rows = rows;
   copy.keys = keys;
+  copy.segments = segments;
   copy.top = top;
   return copy;
 }
@@ -195,11 +197,12 @@ Observations Capture::request(const model::LayerAttention& call) {
   record.heads = call.problem.q.shape[1];
   record.rows = call.problem.q.shape[2];
   record.keys = call.problem.k.shape[2];
+  record.segments = options_.segments->count();
   record.top = options_.top;
   record.rule = ScoreRule(call.problem);
   allocate(record);
   options_.progress->begin_step();
-  return observations_of(record, options_.segments);
+  return observations_of(record, options_.segments->of_token);
 }
 
 void Capture::done(const model::LayerAttention& call) {
@@ -207,7 +210,7 @@ void Capture::done(const model::LayerAttention& call) {
   options_.progress->begin_step();
   observe_text_entropy(call.problem, record);
   for (int head = 1; head <= record.heads; ++head) {
-    summaries_.push_back(summarise(record.map(head), record.rule, options_.segments));
+    summaries_.push_back(summarise(record.map(head), record.rule, options_.segments->of_token));
   }
   if (record.kept) {
     record.stored = StoredProblem(call.problem);
@@ -221,12 +224,12 @@ void Capture::done(const model::LayerAttention& call) {
 // special keys' part out of the whole row's entropy instead would cancel all digits where they hold nearly all the
 // weight.
 void Capture::observe_text_entropy(const AttentionProblem& whole, LayerRecord& record) const {
-  std::vector<std::uint8_t> is_text(options_.segments.size());
-  for (std::size_t j = 0; j < is_text.size(); ++j) is_text[j] = options_.segments[j] == kSegmentText;
+  std::vector<std::uint8_t> text_keys;
+  for (const std::int32_t segment : options_.segments->of_token) text_keys.push_back(is_text(segment));
   AttentionProblem problem = whole;
   problem.sinks = {};
   const std::array<std::int64_t, 4> shape = {1, 1, 1, record.keys};
-  problem.mask = {is_text.data(), DType::boolean, shape, dense_strides(shape)};
+  problem.mask = {text_keys.data(), DType::boolean, shape, dense_strides(shape)};
   Observations see;
   see.entropy = record.text_entropy.data();
   attention(problem, {}, see, {.threads = options_.threads, .progress = options_.progress->hook()});

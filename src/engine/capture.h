@@ -50,11 +50,12 @@ struct LayerRecord {
   ScoreRule rule;
   StoredProblem stored;
   std::int64_t heads = 0, rows = 0, keys = 0;
+  std::int32_t segments = 0;
   int top = 0;
   std::vector<float> row_max, row_sum, lse, entropy, text_entropy, position, distance;  // [heads, rows]
   std::vector<float> sink_weight;                                                       // [heads, rows], or empty
   std::vector<float> offset_mass;                                                       // [heads, rows, kOffsets]
-  std::vector<float> segment_mass;                                                      // [heads, rows, kSegments]
+  std::vector<float> segment_mass;                                                      // [heads, rows, segments]
   std::vector<float> key_mass;                                                          // [heads, keys]
   std::vector<std::int32_t> top_index;                                                  // [heads, rows, top]
   std::vector<float> top_weight;                                                        // [heads, rows, top]
@@ -67,9 +68,9 @@ struct LayerRecord {
 
 /// How a pass is recorded.
 struct CaptureOptions {
-  std::span<const std::int32_t> segments;  // of each token, as Segment; must outlive the pass
-  std::span<const int> keep_layers;        // from 1; empty: all; must outlive the pass
-  int top = 0;                             // slots a row
+  const Segments* segments = nullptr;  // must outlive the pass
+  std::span<const int> keep_layers;    // from 1; empty: all; must outlive the pass
+  int top = 0;                         // slots a row
   int threads = 0;
   PassProgress* progress = nullptr;
 };

@@ -208,10 +208,11 @@ LookToken token(bool special) {
 
 TEST(Segments, SetTheFirstTokenAsideWhereNoSpecialOneStandsBeforeIt) {
   const std::vector<LookToken> plain = {token(false), token(false)}, begun = {token(true), token(false)};
-  EXPECT_EQ(segments_of(plain, true), (std::vector<std::int32_t>{kSegmentFirst, kSegmentText}));
-  EXPECT_EQ(segments_of(plain, false), (std::vector<std::int32_t>{kSegmentText, kSegmentText}));
-  EXPECT_EQ(segments_of(begun, true), (std::vector<std::int32_t>{kSegmentSpecial, kSegmentText}));
-  EXPECT_EQ(segments_of(std::vector<LookToken>{token(false)}, true), (std::vector<std::int32_t>{kSegmentText}));
+  EXPECT_EQ(segments_of(plain, true).of_token, (std::vector<std::int32_t>{kSegmentFirst, kSegmentText}));
+  EXPECT_EQ(segments_of(plain, false).of_token, (std::vector<std::int32_t>{kSegmentText, kSegmentText}));
+  EXPECT_EQ(segments_of(begun, true).of_token, (std::vector<std::int32_t>{kSegmentSpecial, kSegmentText}));
+  EXPECT_EQ(segments_of(std::vector<LookToken>{token(false)}, true).of_token,
+            (std::vector<std::int32_t>{kSegmentText}));
 }
 
 }  // namespace

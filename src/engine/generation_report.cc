@@ -24,16 +24,15 @@ ReportJson prompt_json(const PromptedGeneration& prompted) {
                     {"piece", token.piece},
                     {"label", token.label},
                     {"text", prompted.text.substr(token.byte_begin, token.byte_end - token.byte_begin)},
-                    {"segment", prompted.generation.prompt().segments[json.size()]},
+                    {"segment", prompted.segments.of_token[json.size()]},
                     {"special", token.special}});
   }
   return json;
 }
 
-ReportJson segments_json() {
-  ReportJson json = ReportJson::array();
-  for (std::int32_t segment = 0; segment < kSegments; ++segment) json.push_back(segment_name(segment));
-  json.push_back("generated");
+ReportJson segments_json(const PromptedGeneration& prompted) {
+  ReportJson json = prompted.segments.names;
+  json.push_back(kGeneratedName);
   return json;
 }
 
@@ -106,7 +105,7 @@ ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& pr
           {"model", model_json(model)},
           {"text", prompted.text},
           {"tokens", prompt_json(prompted)},
-          {"segments", segments_json()},
+          {"segments", segments_json(prompted)},
           {"context", prompted.generation.context()},
           {"cache", {{"keys", dtype_name(options.cache.keys)}, {"values", dtype_name(options.cache.values)}}},
           {"sampling", sampling_json(options.sampling)}};

@@ -26,7 +26,8 @@ struct RandomLayer {
   /// A look of this layer alone, recorded as that of a model is.
   Look look(int threads = 0) const {
     PassProgress progress(nullptr, 2);
-    Capture capture({segments, {}, 6, threads, &progress});
+    const Segments named{{"special", "text", "first"}, segments};
+    Capture capture({&named, {}, 6, threads, &progress});
     const model::LayerAttention call{model::AttentionKind::self, 0, 0, problem};
     const Observations see = capture.request(call);
     attention(problem, {}, see, {.threads = threads});
@@ -34,7 +35,7 @@ struct RandomLayer {
     const auto data = std::make_shared<Look::Data>();
     data->threads = threads;
     data->tokens.resize(segments.size());
-    data->segments = segments;
+    data->segments = named;
     data->layers = capture.take_layers();
     data->summaries = capture.take_summaries();
     return Look(data);

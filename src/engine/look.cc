@@ -88,19 +88,10 @@ std::int64_t numbered_token(const AxisItem& word, std::size_t number) {
 
 std::string map_name(const MapId& id) { return fmt::format("L{}H{}", id.layer, id.head); }
 
-std::string_view segment_name(std::int32_t segment) {
-  constexpr std::string_view kNames[kSegments] = {"special", "text", "first"};
-  return kNames[segment];
-}
-
-std::vector<std::int32_t> segments_of(std::span<const LookToken> tokens, bool causal) {
-  std::vector<std::int32_t> segments;
-  segments.reserve(tokens.size());
-  for (const LookToken& token : tokens) segments.push_back(token.special ? kSegmentSpecial : kSegmentText);
-  // A text of one token alone keeps it: something must be left to look at.
-  const bool more = std::ranges::count(segments, kSegmentText) > 1;
-  if (causal && more && segments.front() == kSegmentText) segments.front() = kSegmentFirst;
-  return segments;
+float MapObservations::on_text(std::size_t row) const {
+  float sum = on_segment(row, kSegmentText);
+  for (std::int32_t segment = kFixedSegments; segment < segments; ++segment) sum += on_segment(row, segment);
+  return sum;
 }
 
 const LayerRecord& Look::Data::layer_of(const MapId& id) const {
@@ -108,7 +99,7 @@ const LayerRecord& Look::Data::layer_of(const MapId& id) const {
 }
 
 std::size_t Look::Data::bytes() const {
-  std::size_t sum = text.capacity() + segments.capacity() * sizeof(std::int32_t) +
+  std::size_t sum = text.capacity() + segments.of_token.capacity() * sizeof(std::int32_t) +
                     dropped.capacity() * sizeof(DroppedText) + summaries.capacity() * sizeof(MapSummary) +
                     tokens.capacity() * sizeof(LookToken) + words.capacity() * sizeof(AxisItem);
   for (const LayerRecord& layer : layers) sum += layer.bytes();
@@ -121,6 +112,7 @@ const std::string& Look::text() const { return data_->text; }
 const std::vector<LookToken>& Look::tokens() const { return data_->tokens; }
 const Axis& Look::words() const { return data_->words; }
 const std::vector<DroppedText>& Look::dropped() const { return data_->dropped; }
+const Segments& Look::segments() const { return data_->segments; }
 std::size_t Look::cut_tokens() const { return data_->cut_tokens; }
 int Look::top() const { return data_->top; }
 int Look::layers() const { return static_cast<int>(data_->layers.size()); }
@@ -190,7 +182,10 @@ const ScoreRule& Look::rule(const MapId& id) const {
   return data_->layer_of(id).rule;
 }
 
-bool Look::sets_first_aside() const { return !data_->segments.empty() && data_->segments.front() == kSegmentFirst; }
+bool Look::sets_first_aside() const {
+  const std::vector<std::int32_t>& segments = data_->segments.of_token;
+  return !segments.empty() && segments.front() == kSegmentFirst;
+}
 
 MapObservations Look::observations(const MapId& id) const {
   require_kept(id);
@@ -230,7 +225,7 @@ float Look::special_share(const MapId& id, const AxisItem& row) const {
   const MapObservations map = observations(id);
   double sum = 0;
   for (std::int64_t i = row.token_begin; i < row.token_end; ++i) {
-    sum += map.segment_mass[static_cast<std::size_t>(i * kSegments + kSegmentSpecial)];
+    sum += map.on_segment(static_cast<std::size_t>(i), kSegmentSpecial);
   }
   return static_cast<float>(sum / static_cast<double>(row.token_end - row.token_begin));
 }

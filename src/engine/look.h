@@ -11,8 +11,10 @@
 #include "sightline/attention.h"
 #include "sightline/transformer.h"
 #include "src/engine/axis.h"
+#include "src/engine/look_token.h"
 #include "src/engine/model_facts.h"
 #include "src/engine/score_rule.h"
+#include "src/engine/segments.h"
 
 namespace sightline::engine {
 
@@ -35,33 +37,10 @@ struct MapId {
 /// "L4H2".
 std::string map_name(const MapId& id);
 
-/// One token as the model read it.
-struct LookToken {
-  std::int32_t id = 0;
-  std::string piece;                         // as the vocabulary spells it
-  std::size_t byte_begin = 0, byte_end = 0;  // in the UTF-8 text; empty for template tokens
-  std::size_t char_begin = 0, char_end = 0;  // the same in code points
-  std::int64_t word = 0;                     // index into words()
-  bool special = false;                      // added by the template
-  // What it reads as, in UTF-8: its text; the piece of special tokens and where pieces are readable as they are
-  // (WordPiece); bytes that are only a part of a character as "\xf0".
-  std::string label;
-};
-
 /// A stretch of the text that is visible and of which the tokenizer kept nothing (it cleans some characters away).
 struct DroppedText {
   std::size_t byte_begin = 0, byte_end = 0;
 };
-
-/// Segments of keys that are told apart in every row. `first` is the text's first token where a causal model's template
-/// puts no special token before it: rows rest on it as they do on one ("attention sink", Xiao et al. 2023), so it is
-/// set aside where maps are ranked.
-enum Segment : std::int32_t { kSegmentSpecial = 0, kSegmentText = 1, kSegmentFirst = 2 };
-inline constexpr std::int32_t kSegments = 3;
-std::string_view segment_name(std::int32_t segment);  // "special", "text", "first"
-
-/// The segment of each token.
-std::vector<std::int32_t> segments_of(std::span<const LookToken> tokens, bool causal);
 
 /// The offsets (key position minus query position) observed in every row: the previous token, the same, the next.
 inline constexpr std::int64_t kOffsets[] = {-1, 0, 1};
@@ -87,6 +66,7 @@ struct MapSummary {
 /// What the pass observed of one map, a row a token. All spans are dense, row-major, and live as long as the Look.
 struct MapObservations {
   std::int64_t rows = 0, keys = 0;
+  std::int32_t segments = 0;                // as many as Look::segments() names
   int top = 0;                              // slots a row in top_index and top_weight, at least LookOptions::top
   std::span<const float> row_max;           // [rows] largest score
   std::span<const float> row_sum;           // [rows] sum of exp(score - row_max)
@@ -97,10 +77,16 @@ struct MapObservations {
   std::span<const float> distance;          // [rows] sum of w |i - j|
   std::span<const float> sink_weight;       // [rows] weight of the head's sink; empty where the model has none
   std::span<const float> offset_mass;       // [rows, 3] as kOffsets
-  std::span<const float> segment_mass;      // [rows, kSegments]
+  std::span<const float> segment_mass;      // [rows, segments]
   std::span<const float> key_mass;          // [keys] sum over all rows of the weight of each key
   std::span<const std::int32_t> top_index;  // [rows, top] key, largest weight first; -1 = none
   std::span<const float> top_weight;        // [rows, top]
+
+  /// Weight of a row on one segment, and on all text, named or not.
+  float on_segment(std::size_t row, std::int32_t segment) const {
+    return segment_mass[row * static_cast<std::size_t>(segments) + static_cast<std::size_t>(segment)];
+  }
+  float on_text(std::size_t row) const;
 };
 
 /// A dense block of weights, rows x cols.
@@ -135,6 +121,7 @@ class Look {
   const std::vector<LookToken>& tokens() const;
   const Axis& words() const;  // special tokens are words of their own
   const std::vector<DroppedText>& dropped() const;
+  const Segments& segments() const;
   std::size_t cut_tokens() const;  // tokens that `truncate` removed; 0 = nothing was cut
   int top() const;                 // LookOptions::top
 

@@ -15,7 +15,8 @@ struct Look::Data {
   int threads = 0;
   std::string text;
   std::vector<LookToken> tokens;
-  std::vector<std::int32_t> segments;  // of each token, as Segment
+  Segments segments;
+  std::vector<TextSegment> answers;  // of the prompt
   Axis words;
   std::vector<DroppedText> dropped;
   std::size_t cut_tokens = 0;

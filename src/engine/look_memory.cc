@@ -15,15 +15,15 @@ namespace sightline::engine {
 namespace {
 
 constexpr std::int64_t kNumber = 4;  // bytes of an fp32 or i32
-// Numbers a row of a head beside the top keys: row_max, row_sum, lse, entropy, text_entropy, position, distance, and
-// key_mass, which is one a key. Where heads have sinks, their weight too.
-constexpr std::int64_t kRowNumbers = 8 + std::int64_t{std::size(kOffsets)} + kSegments;
+// Numbers a row of a head beside the top keys and segments: row_max, row_sum, lse, entropy, text_entropy, position,
+// distance, and key_mass, which is one a key. Where heads have sinks, their weight too.
+constexpr std::int64_t kRowNumbers = 8 + std::int64_t{std::size(kOffsets)};
 
 // What one layer's observations take.
-std::int64_t observed_bytes(const ModelFacts& model, std::int64_t tokens, int top) {
+std::int64_t observed_bytes(const ModelFacts& model, std::int64_t tokens, int top, std::int32_t segments) {
   const std::int64_t slots = top + (model.tokenizer ? model.tokenizer->special_tokens : 0);
   return kNumber * model.config.query_heads *
-         (tokens * (kRowNumbers + model.config.sinks + 2 * slots) + Pyramid::cells(tokens, tokens));
+         (tokens * (kRowNumbers + segments + model.config.sinks + 2 * slots) + Pyramid::cells(tokens, tokens));
 }
 
 std::int64_t query_width(const ModelFacts& model) { return model.config.query_heads * model.config.head_width; }
@@ -54,20 +54,22 @@ void require_layers(const ModelFacts& model, std::span<const int> layers) {
   }
 }
 
-std::size_t look_bytes(const ModelFacts& model, std::int64_t tokens, std::span<const int> keep_layers, int top) {
+std::size_t look_bytes(const ModelFacts& model, std::int64_t tokens, std::span<const int> keep_layers, int top,
+                       std::int32_t segments) {
   require_layers(model, keep_layers);
   const std::int64_t layers =
       keep_layers.empty() ? model.config.layers : std::ssize(distinct_layers({keep_layers.begin(), keep_layers.end()}));
   const std::int64_t vectors = kNumber * tokens * (query_width(model) + 2 * key_width(model));
   const auto of_token = static_cast<std::int64_t>(sizeof(LookToken) + sizeof(AxisItem) + sizeof(std::int32_t));
-  return static_cast<std::size_t>(layers * (vectors + observed_bytes(model, tokens, top)) + tokens * of_token);
+  return static_cast<std::size_t>(layers * (vectors + observed_bytes(model, tokens, top, segments)) +
+                                  tokens * of_token);
 }
 
 std::size_t hidden_bytes(const ModelFacts& model, std::int64_t tokens) {
   return static_cast<std::size_t>(kNumber * (model.config.layers + 1) * model.config.width * tokens);
 }
 
-std::size_t pass_bytes(const ModelFacts& model, std::int64_t tokens, int threads, int top) {
+std::size_t pass_bytes(const ModelFacts& model, std::int64_t tokens, int threads, int top, std::int32_t segments) {
   const model::TransformerConfig& config = model.config;
   // Hidden states, what embeddings are before they become those, a norm's result, and one branch or two.
   const std::int64_t width = config.embedding_width +
@@ -80,7 +82,7 @@ std::size_t pass_bytes(const ModelFacts& model, std::int64_t tokens, int threads
   const std::int64_t workers = cpu::Workers(threads).count();
   const std::int64_t workspace = workers * (48 + 1) + (workers + 1) * 16;
   return static_cast<std::size_t>(kNumber * (tokens * (rows + workspace) + inner_values(config, tokens)) +
-                                  observed_bytes(model, tokens, top));
+                                  observed_bytes(model, tokens, top, segments));
 }
 
 }  // namespace sightline::engine

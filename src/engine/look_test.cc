@@ -146,7 +146,7 @@ TEST(Look, ObservationsMatchTheMap) {
       for (std::size_t j = 0; j < n; ++j) position += w[j] * static_cast<double>(j), mass[j] += w[j];
       EXPECT_NEAR(map.entropy[i], entropy_of(w), 1e-5);
       EXPECT_NEAR(map.position[i], position, 1e-4);
-      EXPECT_NEAR(map.segment_mass[kSegments * i], w[0] + w[n - 1], 1e-5);
+      EXPECT_NEAR(map.on_segment(i, kSegmentSpecial), w[0] + w[n - 1], 1e-5);
       EXPECT_NEAR(map.offset_mass[3 * i + 2], i + 1 < n ? w[i + 1] : 0, 1e-5);
       const auto largest = std::ranges::max_element(w) - w.begin();
       EXPECT_EQ(map.top_index[5 * i], largest);

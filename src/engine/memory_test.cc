@@ -91,7 +91,8 @@ TEST(Memory, RunsOutInOneKindOfError) {
   const auto open = [&] { return Session::open(model, {.threads = 1}); };
   expect_out_of_memory(open, kBeyondJson);
   const Session session = open();
-  expect_out_of_memory([&] { session.look(testing::kTired); });
+  const Prompt tired(testing::kTired);
+  expect_out_of_memory([&] { session.look(tired); });
   const Look look = session.look(testing::kTired);
   expect_out_of_memory([&] { explain(look, 1, {1, 2}, true); });
   expect_out_of_memory([&] { look.grid({1, 1}, look.words(), look.words()); });

@@ -26,7 +26,7 @@ std::string_view slice(const Look& look, std::size_t begin, std::size_t end) {
 
 ReportJson tokens_json(const Look& look) {
   ReportJson json = ReportJson::array();
-  const std::vector<std::int32_t> segments = segments_of(look.tokens(), look.model().config.causal);
+  const std::vector<std::int32_t>& segments = look.segments().of_token;
   for (const LookToken& token : look.tokens()) {
     json.push_back({{"id", token.id},
                     {"piece", token.piece},
@@ -64,12 +64,6 @@ ReportJson dropped_json(const Look& look) {
   return json;
 }
 
-ReportJson segments_json() {
-  ReportJson json = ReportJson::array();
-  for (std::int32_t segment = 0; segment < kSegments; ++segment) json.push_back(segment_name(segment));
-  return json;
-}
-
 ReportJson identity_json(const MapId& id) {
   return {{"kind", kind_name(id.kind)}, {"layer", id.layer}, {"head", id.head}, {"name", map_name(id)}};
 }
@@ -91,9 +85,10 @@ ReportJson summary_json(const MapSummary& summary, ReportNumbers& number) {
 ReportJson row_json(const Look& look, const MapObservations& map, bool special, ReportNumbers& number) {
   ReportJson json = ReportJson::object();
   make_room(json, std::size(kRowFields) + 2);
-  for (const auto& [name, values, width] : kRowFields) {
-    if ((map.*values).empty()) continue;
-    json[std::string(name)] = width == 1 ? number.list(map.*values) : number.rows(map.*values, width);
+  for (const RowField& field : kRowFields) {
+    const std::span<const float> values = map.*field.values;
+    if (values.empty()) continue;
+    json[std::string(field.name)] = field.width == 1 ? number.list(values) : number.rows(values, field.width_in(map));
   }
   ReportJson keys = ReportJson::array(), weights = ReportJson::array();
   for (std::int64_t i = 0; i < map.rows; ++i) {
@@ -247,7 +242,7 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
                        {"tokens", options.axes ? tokens_json(look) : ReportJson::array()},
                        {"words", options.axes ? words_json(look) : ReportJson::array()},
                        {"dropped", options.axes ? dropped_json(look) : ReportJson::array()},
-                       {"segments", segments_json()},
+                       {"segments", look.segments().names},
                        {"offsets", kOffsets},
                        {"top", look.top()},
                        {"special_in_top", options.special},

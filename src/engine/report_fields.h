@@ -14,7 +14,9 @@ namespace sightline::engine {
 struct RowField {
   std::string_view name;
   std::span<const float> MapObservations::*values;
-  std::int64_t width;
+  std::int64_t width;  // 0: a number a segment
+
+  std::int64_t width_in(const MapObservations& map) const { return width > 0 ? width : map.segments; }
 };
 inline constexpr RowField kRowFields[] = {
     {"max", &MapObservations::row_max, 1},
@@ -26,7 +28,7 @@ inline constexpr RowField kRowFields[] = {
     {"distance", &MapObservations::distance, 1},
     {"sink_weight", &MapObservations::sink_weight, 1},
     {"offset_mass", &MapObservations::offset_mass, std::size(kOffsets)},
-    {"segment_mass", &MapObservations::segment_mass, kSegments},
+    {"segment_mass", &MapObservations::segment_mass, 0},
 };
 
 /// The keys with the largest weights of one row, at most Look::top(), without special ones if they are set aside.

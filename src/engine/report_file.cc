@@ -48,12 +48,12 @@ void declare(format::SafetensorsWriter& file, const Stack& stack, std::int64_t t
   };
   add(stack.name("layer"), DType::i32, {count});
   add(stack.name("head"), DType::i32, {count});
-  for (const auto& [name, values, width] : kRowFields) {
-    if ((stack.maps.front().*values).empty()) continue;
-    if (width == 1) {
-      add(stack.row_name(name), DType::f32, {count, rows});
+  for (const RowField& field : kRowFields) {
+    if ((stack.maps.front().*field.values).empty()) continue;
+    if (field.width == 1) {
+      add(stack.row_name(field.name), DType::f32, {count, rows});
     } else {
-      add(stack.row_name(name), DType::f32, {count, rows, width});
+      add(stack.row_name(field.name), DType::f32, {count, rows, field.width_in(stack.maps.front())});
     }
   }
   add(stack.row_name("top_key"), DType::i32, {count, rows, top});

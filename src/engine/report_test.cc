@@ -134,7 +134,7 @@ TEST(Report, HoldsTheNumbersOfTheLook) {
   EXPECT_EQ(map["summary"]["entropy"].get<float>(), tiny_look().summary(id).entropy);
   for (std::size_t i = 0; i < seen.entropy.size(); ++i) {
     EXPECT_EQ(map["row"]["entropy"][i].get<float>(), seen.entropy[i]);
-    EXPECT_EQ(map["row"]["segment_mass"][i][1].get<float>(), seen.segment_mass[kSegments * i + 1]);
+    EXPECT_EQ(map["row"]["segment_mass"][i][1].get<float>(), seen.on_segment(i, 1));
     EXPECT_EQ(map["row"]["top_key"][i].size(), 3u);
     EXPECT_EQ(map["row"]["top_key"][i][2], seen.top_index[5 * i + 2]);
     EXPECT_EQ(map["row"]["top_weight"][i][2].get<float>(), seen.top_weight[5 * i + 2]);

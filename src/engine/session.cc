@@ -29,7 +29,7 @@ std::vector<std::uint32_t> characters_before(std::string_view text) {
 }
 
 std::string label_of(const tokenizer::Token& token, std::string_view text, const tokenizer::Spelling& spelling) {
-  if (token.special || !spelling.continuing.empty()) return token.piece;
+  if (token.special || token.control || !spelling.continuing.empty()) return token.piece;
   const tokenizer::TokenText shown = tokenizer::text_of(token, text, spelling);
   if (shown.whole) return shown.text;
   std::string bytes;
@@ -44,7 +44,7 @@ std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encod
   tokens.reserve(encoding.tokens.size());
   for (const tokenizer::Token& token : encoding.tokens) {
     tokens.push_back({token.id, token.piece, token.begin, token.end, characters[token.begin], characters[token.end], 0,
-                      token.special, label_of(token, text, spelling)});
+                      token.special || token.control, label_of(token, text, spelling)});
   }
   return tokens;
 }
@@ -71,8 +71,11 @@ void require_text(std::string_view text, const tokenizer::Encoding& encoding) {
   }
 }
 
-// Special tokens come on top of `top`, so that leaving them out still leaves `top` keys.
-int kernel_top(const LookOptions& options, int special) {
+// Special tokens come on top of `top`, so that leaving them out still leaves `top` keys; control tokens that stand in
+// the text as far as there are slots.
+int kernel_top(const LookOptions& options, const tokenizer::Encoding& encoding) {
+  const int special = special_count(encoding);
+  const auto control = std::ranges::count_if(encoding.tokens, &tokenizer::Token::control);
   if (special >= kMaxTop) {
     throw BadArgument(fmt::format("the tokenizer adds {} special tokens to the text: a look can set at most {} aside",
                                   special, kMaxTop - 1));
@@ -80,7 +83,7 @@ int kernel_top(const LookOptions& options, int special) {
   if (options.top < 1 || options.top > kMaxTop - special) {
     throw BadArgument(fmt::format("top is {}: it can be 1 to {}", options.top, kMaxTop - special));
   }
-  return options.top + special;
+  return static_cast<int>(std::min<std::int64_t>(options.top + special + control, kMaxTop));
 }
 
 void run_model(const model::Transformer& transformer, const tokenizer::Encoding& encoding, int top,
@@ -92,7 +95,7 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   }
   PassProgress progress(options.progress, 2 * data.model.config.layers);  // attention, and again for text entropy
   const std::vector<int> keep = distinct_layers(options.keep_layers);
-  Capture capture({data.segments, keep, top, data.threads, &progress});
+  Capture capture({&data.segments, keep, top, data.threads, &progress});
   const model::TokenSequence sequence{ids, types};
   model::ForwardResult result = transformer.forward({&sequence, 1}, {.threads = data.threads,
                                                                      .observer = &capture,
@@ -128,8 +131,8 @@ model::GenerationOptions with_context(const model::GenerationOptions& options, c
 
 }  // namespace
 
-Session::Session(model::Model model, ModelFacts facts, SessionOptions options)
-    : model_(std::move(model)), facts_(std::move(facts)), options_(std::move(options)) {}
+Session::Session(std::filesystem::path path, model::Model model, ModelFacts facts, SessionOptions options)
+    : path_(std::move(path)), model_(std::move(model)), facts_(std::move(facts)), options_(std::move(options)) {}
 
 Session Session::open(const std::filesystem::path& path, const SessionOptions& options) {
   return within_memory(kNoMemoryForModel, [&] {
@@ -139,21 +142,27 @@ Session Session::open(const std::filesystem::path& path, const SessionOptions& o
     ModelFacts facts = describe(path, std::move(weights), model.transformer, &model.tokenizer);
     if (!options.name.empty()) facts.name = options.name;
     limit_text(options.max_tokens, facts);
-    return Session(std::move(model), std::move(facts), options);
+    return Session(path, std::move(model), std::move(facts), options);
   });
 }
 
-tokenizer::Encoding Session::encode(std::string_view text, const tokenizer::EncodeOptions& options) const {
-  if (text.size() > kMaxTextBytes) {
-    throw BadArgument(fmt::format("the text has {} bytes: at most {} are read", text.size(), kMaxTextBytes));
+tokenizer::Encoding Session::encode(const Prompt& prompt, std::size_t max_length) const {
+  if (prompt.text.size() > kMaxTextBytes) {
+    throw BadArgument(fmt::format("the text has {} bytes: at most {} are read", prompt.text.size(), kMaxTextBytes));
   }
-  return model_.tokenizer.encode(text, options);
+  require_segments(prompt.segments, prompt.text.size());
+  tokenizer::EncodeOptions how;
+  how.add_special = prompt.add_special;
+  how.max_length = max_length;
+  how.parse_special = prompt.special;
+  how.plain = prompt.plain;
+  return model_.tokenizer.encode(prompt.text, how);
 }
 
-tokenizer::Encoding Session::encode_for_look(std::string_view text, bool truncate) const {
+tokenizer::Encoding Session::encode_for_look(const Prompt& prompt, bool truncate) const {
   const auto limit = static_cast<std::size_t>(facts_.max_tokens);
-  tokenizer::Encoding encoding = encode(text);
-  require_text(text, encoding);
+  tokenizer::Encoding encoding = encode(prompt);
+  require_text(prompt.text, encoding);
   if (encoding.tokens.size() <= limit) return encoding;
   if (!truncate) {
     const std::string most = options_.max_tokens > 0 ? fmt::format("texts were limited to {}: raise that limit,", limit)
@@ -161,22 +170,20 @@ tokenizer::Encoding Session::encode_for_look(std::string_view text, bool truncat
     throw BadArgument(fmt::format("the text has {} tokens and {} shorten the text, or cut it with --truncate",
                                   encoding.tokens.size(), most));
   }
-  tokenizer::EncodeOptions cut;
-  cut.max_length = limit;
-  return encode(text, cut);
+  return encode(prompt, limit);
 }
 
-std::int64_t Session::token_count(std::string_view text, bool truncate) const {
+std::int64_t Session::token_count(const Prompt& prompt, bool truncate) const {
   return within_memory(kNoMemoryForText,
-                       [&] { return static_cast<std::int64_t>(encode_for_look(text, truncate).tokens.size()); });
+                       [&] { return static_cast<std::int64_t>(encode_for_look(prompt, truncate).tokens.size()); });
 }
 
-MemoryPlan Session::plan_look(std::int64_t tokens, const LookOptions& options) const {
+MemoryPlan Session::plan_look(std::int64_t tokens, const LookOptions& options, std::int32_t segments) const {
   MemoryPlan plan;
   plan.weights = facts_.weights.bytes;
-  plan.kept = static_cast<std::int64_t>(look_bytes(facts_, tokens, options.keep_layers, options.top) +
+  plan.kept = static_cast<std::int64_t>(look_bytes(facts_, tokens, options.keep_layers, options.top, segments) +
                                         (options.hidden ? hidden_bytes(facts_, tokens) : 0));
-  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, tokens, options_.threads, options.top));
+  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, tokens, options_.threads, options.top, segments));
   return plan;
 }
 
@@ -191,36 +198,49 @@ MemoryPlan Session::plan_generation(const model::GenerationOptions& options) con
   return plan;
 }
 
-std::vector<LookToken> Session::read_prompt(const Prompt& prompt) const {
-  tokenizer::EncodeOptions how;
-  how.parse_special = prompt.special;
-  return look_tokens(prompt.text, encode(prompt.text, how), model_.tokenizer.spelling());
+PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options) const {
+  return generate_from(prompt, options, nullptr);
 }
 
-PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options) const {
+PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options,
+                                     model::GenerationState&& state) const {
+  return generate_from(prompt, options, &state);
+}
+
+// Where there is a state its memory is taken already.
+PromptedGeneration Session::generate_from(const Prompt& prompt, const model::GenerationOptions& options,
+                                          model::GenerationState* state) const {
   return within_memory(kNoMemoryForGeneration, [&] {
     model::GenerationOptions whole = with_context(options, facts_);
     whole.threads = options_.threads;
-    std::vector<LookToken> tokens = read_prompt(prompt);
+    std::vector<LookToken> tokens = look_tokens(prompt.text, encode(prompt), model_.tokenizer.spelling());
+    Segments segments = segments_of(tokens, facts_.config.causal, prompt.segments);
     model::PromptTokens read;
     for (const LookToken& token : tokens) read.ids.push_back(token.id);
-    read.segments = segments_of(tokens, facts_.config.causal);
-    read.segment_count = kSegments;
-    require_memory(plan_generation(whole), memory_for(options_),
-                   "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
-    return PromptedGeneration{prompt.text, std::move(tokens), model::Generation(model_, std::move(read), whole)};
+    read.segments = segments.of_token;
+    read.segment_count = segments.count();
+    if (state == nullptr) {
+      require_memory(plan_generation(whole), memory_for(options_),
+                     "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
+    }
+    model::Generation generation = state == nullptr
+                                       ? model::Generation(model_, std::move(read), whole)
+                                       : model::Generation(model_, std::move(read), whole, std::move(*state));
+    return PromptedGeneration{prompt.text, std::move(tokens), std::move(segments), std::move(generation)};
   });
 }
 
-Look Session::look(std::string_view text, const LookOptions& options) const {
-  return within_memory(kNoMemoryForText, [&] { return look_at(text, options); });
+Look Session::look(const Prompt& prompt, const LookOptions& options) const {
+  return within_memory(kNoMemoryForText, [&] { return look_at(prompt, options); });
 }
 
-Look Session::look_at(std::string_view text, const LookOptions& options) const {
+Look Session::look_at(const Prompt& prompt, const LookOptions& options) const {
   require_layers(facts_, options.keep_layers);
-  const tokenizer::Encoding encoding = encode_for_look(text, options.truncate);
-  const int top = kernel_top(options, special_count(encoding));
-  require_memory(plan_look(static_cast<std::int64_t>(encoding.tokens.size()), options), memory_for(options_),
+  const std::string& text = prompt.text;
+  const tokenizer::Encoding encoding = encode_for_look(prompt, options.truncate);
+  const int top = kernel_top(options, encoding);
+  const auto count = static_cast<std::int64_t>(encoding.tokens.size());
+  require_memory(plan_look(count, options, segment_count(prompt.segments)), memory_for(options_),
                  "give a shorter text, keep fewer layers, or take a smaller model");
 
   const auto data = std::make_shared<Look::Data>();
@@ -234,7 +254,8 @@ Look Session::look_at(std::string_view text, const LookOptions& options) const {
   data->words.shrink_to_fit();
   data->dropped = dropped_text(text, data->tokens, encoding.cut > 0);
   number_words(data->words, data->tokens);
-  data->segments = segments_of(data->tokens, facts_.config.causal);
+  data->segments = segments_of(data->tokens, facts_.config.causal, prompt.segments);
+  data->answers = prompt.answers;
   run_model(model_.transformer, encoding, top, options, *data);
   return Look(data);
 }

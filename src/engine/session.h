@@ -11,6 +11,7 @@
 
 #include "sightline/generation.h"
 #include "sightline/model.h"
+#include "src/engine/chat.h"
 #include "src/engine/look.h"
 #include "src/engine/memory_plan.h"
 #include "src/engine/model_facts.h"
@@ -42,6 +43,7 @@ struct LookOptions {
 struct PromptedGeneration {
   std::string text;  // of the prompt
   std::vector<LookToken> prompt;
+  Segments segments;  // of the prompt; what is generated is the one after them
   model::Generation generation;
 };
 
@@ -63,30 +65,42 @@ class Session {
   /// byte), or that is longer than the model's limit without `truncate` (naming limit and length), and for a layer in
   /// `keep_layers` that the model does not have; Cancelled; OutOfMemory, also before the pass where plan_look() is more
   /// than there is.
-  Look look(std::string_view text, const LookOptions& options = {}) const;
+  Look look(const Prompt& prompt, const LookOptions& options = {}) const;
 
   /// A text that goes on from `prompt`, of which nothing has run yet, with the session's threads; its segments are
-  /// those of a look (Segment) and what is generated. Throws what model::Generation's constructor throws; OutOfMemory,
+  /// those of a look and what is generated. Throws what model::Generation's constructor throws; OutOfMemory,
   /// also where plan_generation() is more than there is.
   PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options = {}) const;
+  /// The same with what an earlier generation of this session left, as model::Generation's constructor has it: what
+  /// both texts begin with need not run again.
+  PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options,
+                              model::GenerationState&& state) const;
+
+  /// The chat template that turns messages into prompts: of those that the model has the one named so, the file of that
+  /// path, or with an empty `name` the model's own. Throws BadArgument that says what there is; BadFile and
+  /// UnsupportedModel for the template.
+  Chat chat(std::string_view name = {}) const { return Chat::open(path_, name); }
 
   /// What generate() will take.
   MemoryPlan plan_generation(const model::GenerationOptions& options = {}) const;
 
   /// How many tokens look() would read, special ones counted; throws as it does for texts. With look_bytes() this says
   /// before the pass what it will take.
-  std::int64_t token_count(std::string_view text, bool truncate = false) const;
+  std::int64_t token_count(const Prompt& prompt, bool truncate = false) const;
 
-  /// What look() of so many tokens will take.
-  MemoryPlan plan_look(std::int64_t tokens, const LookOptions& options = {}) const;
+  /// What look() of so many tokens, in so many segments, will take.
+  MemoryPlan plan_look(std::int64_t tokens, const LookOptions& options = {},
+                       std::int32_t segments = kFixedSegments) const;
 
  private:
-  Session(model::Model model, ModelFacts facts, SessionOptions options);
-  Look look_at(std::string_view text, const LookOptions& options) const;
-  tokenizer::Encoding encode(std::string_view text, const tokenizer::EncodeOptions& options = {}) const;
-  tokenizer::Encoding encode_for_look(std::string_view text, bool truncate) const;
-  std::vector<LookToken> read_prompt(const Prompt& prompt) const;
+  Session(std::filesystem::path path, model::Model model, ModelFacts facts, SessionOptions options);
+  PromptedGeneration generate_from(const Prompt& prompt, const model::GenerationOptions& options,
+                                   model::GenerationState* state) const;
+  Look look_at(const Prompt& prompt, const LookOptions& options) const;
+  tokenizer::Encoding encode(const Prompt& prompt, std::size_t max_length = 0) const;
+  tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;
 
+  std::filesystem::path path_;
   model::Model model_;
   ModelFacts facts_;
   SessionOptions options_;

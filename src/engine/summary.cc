@@ -13,7 +13,7 @@ class RowMeans {
   RowMeans(const MapObservations& map, const ScoreRule& rule, std::span<const std::int32_t> segments)
       : map_(map), rule_(rule), segments_(segments), text_before_(segments.size() + 1) {
     for (std::size_t j = 0; j < segments.size(); ++j) {
-      text_before_[j + 1] = text_before_[j] + (segments[j] == kSegmentText);
+      text_before_[j + 1] = text_before_[j] + is_text(segments[j]);
     }
   }
 
@@ -30,7 +30,7 @@ class RowMeans {
   float mean_of_choices(const Choices& choices, const OfRow& of_row) const {
     const auto chooses = [&](std::size_t i) { return choices(i) > 1; };
     bool any = false;
-    for (std::size_t i = 0; i < segments_.size() && !any; ++i) any = segments_[i] == kSegmentText && chooses(i);
+    for (std::size_t i = 0; i < segments_.size() && !any; ++i) any = is_text(segments_[i]) && chooses(i);
     return mean_where([&](std::size_t i) { return !any || chooses(i); },
                       [&](std::size_t i) { return of_row(i, choices(i)); });
   }
@@ -49,7 +49,7 @@ class RowMeans {
     double sum = 0;
     std::int64_t rows = 0;
     for (std::size_t i = 0; i < segments_.size(); ++i) {
-      if (segments_[i] != kSegmentText || !counts(i)) continue;
+      if (!is_text(segments_[i]) || !counts(i)) continue;
       sum += of_row(i);
       ++rows;
     }
@@ -71,9 +71,7 @@ double normalised(double entropy, std::int64_t keys) {
 
 MapSummary summarise(const MapObservations& map, const ScoreRule& rule, std::span<const std::int32_t> segments) {
   const RowMeans rows(map, rule, segments);
-  const auto segment = [&](Segment s) {
-    return rows.mean([&, s](std::size_t i) { return map.segment_mass[i * kSegments + s]; });
-  };
+  const auto segment = [&](Segment s) { return rows.mean([&, s](std::size_t i) { return map.on_segment(i, s); }); };
   const auto offset = [&](std::size_t o) {
     return rows.mean([&, o](std::size_t i) { return map.offset_mass[i * std::size(kOffsets) + o]; });
   };
@@ -93,7 +91,7 @@ MapSummary summarise(const MapObservations& map, const ScoreRule& rule, std::spa
   summary.distance = rows.mean([&](std::size_t i) { return map.distance[i]; });
   summary.text_entropy = rows.mean([&](std::size_t i) { return map.text_entropy[i]; });
   summary.sharpness = rows.mean_of_choices(text_keys, [&](std::size_t i, std::int64_t count) {
-    return map.segment_mass[i * kSegments + kSegmentText] * (1 - normalised(map.text_entropy[i], count));
+    return map.on_text(i) * (1 - normalised(map.text_entropy[i], count));
   });
   return summary;
 }

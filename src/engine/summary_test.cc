@@ -21,6 +21,7 @@ struct FakeMap {
   MapObservations view() const {
     MapObservations map;
     map.rows = map.keys = 4;
+    map.segments = kFixedSegments;
     map.entropy = entropy;
     map.text_entropy = text_entropy;
     map.distance = distance;

@@ -82,6 +82,10 @@ const Tensor& Checkpoint::at(std::string_view name) {
   throw BadFile(name_ + ": tensor " + quote(name) + " is missing");
 }
 
+void Checkpoint::each(const std::function<void(std::string_view, const Tensor&)>& visit) const {
+  for (const auto& [name, entry] : tensors_) visit(name, entry.tensor);
+}
+
 std::vector<std::string> Checkpoint::names() const {
   std::vector<std::string> names;
   for (const auto& item : tensors_) names.push_back(item.first);

@@ -2,6 +2,7 @@
 #define SIGHTLINE_FORMAT_CHECKPOINT_H_
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,6 +30,8 @@ class Checkpoint {
   /// Throws BadFile naming the tensor that is missing.
   const Tensor& at(std::string_view name);
 
+  /// Calls `visit` with each name, ascending, and its tensor; none of them counts as used by that.
+  void each(const std::function<void(std::string_view, const Tensor&)>& visit) const;
   std::vector<std::string> names() const;            // sorted
   std::vector<std::string> unused() const;           // those that find() and at() never gave, sorted
   const std::string& name() const { return name_; }  // of the file that lists the tensors, for messages

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/generation/state.h"
+#include "src/model/context_cache.h"
 
 namespace sightline::model {
 namespace {
@@ -16,11 +18,15 @@ class PieceProgress : public Progress {
   PieceProgress(Progress* caller, std::int64_t done, std::int64_t total)
       : caller_(caller), done_(done), total_(total) {}
   Progress* hook() { return caller_ == nullptr ? nullptr : this; }
-  bool advance(std::int64_t, std::int64_t) override { return caller_->advance(done_, total_); }
+  bool advance(std::int64_t, std::int64_t) override { return goes_on() || whole_; }
+  bool goes_on() { return caller_ == nullptr || caller_->advance(done_, total_); }
+  /// From here on the piece is not broken off within.
+  void keep_whole() { whole_ = true; }
 
  private:
   Progress* caller_;
   std::int64_t done_, total_;
+  bool whole_ = false;
 };
 
 void require_prompt(const PromptTokens& prompt, std::int64_t room) {
@@ -32,11 +38,31 @@ void require_prompt(const PromptTokens& prompt, std::int64_t room) {
                     length, room));
   }
   if (prompt.segments.empty()) return;
-  const auto known = [&](std::int32_t segment) { return segment >= -1 && segment < prompt.segment_count; };
+  const auto known = [&](std::int32_t segment) { return segment >= -1 && segment <= prompt.generated(); };
   if (prompt.segments.size() != length || !std::ranges::all_of(prompt.segments, known)) {
     throw BadArgument(
-        fmt::format("segments must be as many as tokens ({}), each -1 to {}", length, prompt.segment_count - 1));
+        fmt::format("segments must be as many as tokens ({}), each -1 to {}", length, prompt.generated()));
   }
+}
+
+void require_fit(const Transformer& transformer, const GenerationState::Impl& state, const ContextOptions& cache) {
+  if (!transformer.owns(state.context)) {
+    throw BadArgument("the state is of another model, and cannot go on with this one");
+  }
+  const ContextOptions& has = state.context.impl().options;
+  if (has.keys == cache.keys && has.values == cache.values) return;
+  throw BadArgument(fmt::format(
+      "the state keeps keys as {} and values as {}, and {} and {} were asked for: ask for the same (-ctk, -ctv)",
+      dtype_name(has.keys), dtype_name(has.values), dtype_name(cache.keys), dtype_name(cache.values)));
+}
+
+// How many of a state's tokens need not run: what it has in common with the prompt, but for the last token, whose row
+// gives the next one. Sums of mass cannot lose rows.
+std::int64_t kept_tokens(const GenerationState::Impl& state, std::span<const std::int32_t> prompt, bool sums_mass) {
+  const std::span<const std::int32_t> held = state.context.tokens();
+  const std::int64_t common = std::ranges::mismatch(held, prompt).in1 - held.begin();
+  const std::int64_t count = std::min(common, std::ssize(prompt) - 1);
+  return sums_mass && (count < std::ssize(held) || state.mass.layers.empty()) ? 0 : count;
 }
 
 }  // namespace
@@ -46,24 +72,61 @@ std::int64_t cache_bytes(const TransformerConfig& config, std::int64_t room, con
   return config.layers * config.kv_heads * room * static_cast<std::int64_t>(row);
 }
 
-Decoding::Decoding(Transformer transformer, PromptTokens prompt, const DecodingOptions& options)
+// A context that goes on from the state's tokens that the prompt begins with, or none of them.
+Decoding::Decoding(Transformer transformer, PromptTokens prompt, const DecodingOptions& options,
+                   GenerationState::Impl* state)
     : transformer_(std::move(transformer)),
       options_(options),
-      context_(transformer_.make_context(options.room, options.cache)),
-      sampler_(options.sampling),
       prompt_(std::move(prompt)),
+      context_(first_context(state)),
+      resumed_(context_.length()),
+      sampler_(options.sampling),
       tokens_(prompt_.ids),
       segments_(prompt_.segments) {
-  require_prompt(prompt_, context_.room());
   if (options.piece < 1)
     throw BadArgument(fmt::format("a piece of {} tokens was asked for: it can be 1", options.piece));
-  if (options.watch) observer_.emplace(transformer_.config(), *options.watch, context_.room());
+  if (options.watch) {
+    MassSums sums = resumed_ > 0 ? std::move(state->mass) : MassSums{};
+    observer_.emplace(transformer_.config(), *options.watch, room(), std::move(sums), resumed_);
+  }
+  if (state != nullptr && state->seed == options.sampling.seed) sampler_.skip(state->drawn);
   segments_.resize(tokens_.size(), -1);
 }
 
-bool Decoding::is_full() const { return std::ssize(tokens_) > context_.room(); }
+Context Decoding::first_context(GenerationState::Impl* state) const {
+  require_prompt(prompt_, options_.room);
+  if (state == nullptr) return transformer_.make_context(options_.room, options_.cache);
+  require_fit(transformer_, *state, options_.cache);
+  const std::int64_t count = kept_tokens(*state, prompt_.ids, options_.watch && options_.watch->key_mass);
+  if (state->context.room() == options_.room && state->context.impl().options.page_size == options_.cache.page_size) {
+    state->context.truncate(count);
+    return std::move(state->context);
+  }
+  Context context = transformer_.make_context(options_.room, options_.cache);
+  if (count > 0) context.impl().copy(state->context.impl(), count);
+  return context;
+}
+
+GenerationState Decoding::take_state() {
+  require_not_taken();
+  taken_ = true;
+  const bool observed = !prompt_.segments.empty();
+  GenerationState::Impl state{std::move(context_), tokens_, observed ? segments_ : std::vector<std::int32_t>(),
+                              prompt_.segment_count};
+  if (observer_ && observer_->sums_mass() && sums_hold_) state.mass = observer_->take_sums();
+  state.seed = options_.sampling.seed;
+  state.drawn = sampler_.drawn();
+  return GenerationState(std::make_unique<GenerationState::Impl>(std::move(state)));
+}
+
+void Decoding::require_not_taken() const {
+  if (taken_) throw BadArgument("the state of the generation was taken: another goes on from it");
+}
+
+bool Decoding::is_full() const { return std::ssize(tokens_) > room(); }
 
 std::int32_t Decoding::next() {
+  require_not_taken();
   if (is_full()) {
     throw BadArgument(
         fmt::format("the context is full: it holds {} tokens; make it larger (-c, the model takes up to {}) "
@@ -89,23 +152,38 @@ std::int32_t Decoding::segment_count() const { return prompt_.segments.empty() ?
 // What is not in the context yet goes through: the prompt in pieces, the newest row by itself where it is watched, so
 // that the rows before it need no room for what is observed.
 std::vector<float> Decoding::advance() {
-  const auto left = [this] { return std::ssize(tokens_) - context_.length(); };
   const std::int64_t last = observer_ ? 1 : options_.piece;
   while (left() > last) run(std::min(options_.piece, left() - (observer_ ? 1 : 0)), /*newest=*/false);
   return run(left(), /*newest=*/true);
 }
 
+void Decoding::read_prompt() {
+  require_not_taken();
+  while (left() > 1) run(std::min(options_.piece, left() - 1), /*newest=*/false);
+}
+
+// Sums of mass would be those of half a pass where it was broken off: it is not, once it has begun.
 std::vector<float> Decoding::run(std::int64_t count, bool newest) {
-  const auto begin = static_cast<std::size_t>(context_.length()), end = begin + static_cast<std::size_t>(count);
-  const TokenSequence text{std::span(tokens_).subspan(begin, end - begin), {}, &context_};
   const std::int64_t prompt_length = std::ssize(prompt_.ids);
   PieceProgress progress(options_.progress, std::min(context_.length(), prompt_length), prompt_length);
+  if (!observer_ || !observer_->sums_mass()) return pass(count, newest, progress.hook());
+  if (!progress.goes_on()) throw Cancelled("the prompt was not read to its end");
+  progress.keep_whole();
+  sums_hold_ = false;
+  std::vector<float> logits = pass(count, newest, progress.hook());
+  sums_hold_ = true;
+  return logits;
+}
+
+std::vector<float> Decoding::pass(std::int64_t count, bool newest, Progress* progress) {
+  const auto begin = static_cast<std::size_t>(context_.length()), end = begin + static_cast<std::size_t>(count);
+  const TokenSequence text{std::span(tokens_).subspan(begin, end - begin), {}, &context_};
   const bool observed = observer_ && (newest || observer_->sums_mass());
   if (observed) observer_->begin(count, std::span(segments_).first(end), segment_count(), newest);
   return transformer_
       .forward({&text, 1}, {.threads = options_.threads,
                             .observer = observed ? &*observer_ : nullptr,
-                            .progress = progress.hook(),
+                            .progress = progress,
                             .logits = newest ? LogitRows::last : LogitRows::none})
       .logits;
 }

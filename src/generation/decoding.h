@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sightline/generation.h"
 #include "sightline/transformer.h"
+#include "src/generation/state.h"
 #include "src/generation/step_observer.h"
 #include "src/ops/sampling.h"
 
@@ -30,17 +32,27 @@ class Decoding {
  public:
   /// The prompt goes through with the first next(). Throws BadArgument for options out of range, an empty prompt, and
   /// one that the context has no room for; OutOfMemory.
-  Decoding(Transformer transformer, PromptTokens prompt, const DecodingOptions& options);
+  Decoding(Transformer transformer, PromptTokens prompt, const DecodingOptions& options)
+      : Decoding(std::move(transformer), std::move(prompt), options, nullptr) {}
+  /// The same with what an earlier one left: see Generation.
+  Decoding(Transformer transformer, PromptTokens prompt, const DecodingOptions& options, GenerationState&& state)
+      : Decoding(std::move(transformer), std::move(prompt), options, &state.impl()) {}
 
   /// The token after all those so far. Throws BadArgument where the context is full, Cancelled, BadFile where no logit
   /// is a number. After an exception other than "full" a decoding is of no further use, but for what it has.
   std::int32_t next();
+  /// Lets all tokens but the last go through.
+  void read_prompt();
+  /// What another can go on from, at any time; this one is of no further use, but for its tokens.
+  GenerationState take_state();
+  std::int64_t resumed() const { return resumed_; }  // tokens that a state had, so that they did not run
+
   /// Whether the last token has no room in the context, so that none can follow it.
   bool is_full() const;
 
   std::span<const std::int32_t> tokens() const { return tokens_; }  // the prompt's and those generated
   const PromptTokens& prompt() const { return prompt_; }
-  std::int64_t room() const { return context_.room(); }
+  std::int64_t room() const { return options_.room; }
   double log_probability() const { return log_probability_; }  // of the newest token, if it was asked for
   /// What the row looked at that gave the newest token; null unless it was asked for.
   const StepSight* sight() const { return observer_ ? &observer_->sight() : nullptr; }
@@ -48,19 +60,27 @@ class Decoding {
   void watch_head(int head);
 
  private:
-  std::int32_t segment_count() const;  // 0: none are observed
+  Decoding(Transformer transformer, PromptTokens prompt, const DecodingOptions& options, GenerationState::Impl* state);
+  std::int32_t segment_count() const;                                            // 0: none are observed
+  std::int64_t left() const { return std::ssize(tokens_) - context_.length(); }  // tokens that have not run
+  void require_not_taken() const;
+  Context first_context(GenerationState::Impl* state) const;
   std::vector<float> advance();
   std::vector<float> run(std::int64_t count, bool newest);
+  std::vector<float> pass(std::int64_t count, bool newest, Progress* progress);
 
   Transformer transformer_;
   DecodingOptions options_;
+  PromptTokens prompt_;
   Context context_;
+  std::int64_t resumed_;
   ops::Sampler sampler_;
   std::optional<StepObserver> observer_;
-  PromptTokens prompt_;
   std::vector<std::int32_t> tokens_;
   std::vector<std::int32_t> segments_;  // of each token
   double log_probability_ = 0;
+  bool sums_hold_ = true;  // false: a pass that summed mass was broken off
+  bool taken_ = false;
 };
 
 /// Bytes of a context's cache, known before it is made, but for what a page is rounded up by.

@@ -50,6 +50,17 @@ PromptTokens read(const tokenizer::Tokenizer& tokenizer, std::string_view text) 
   return prompt;
 }
 
+Decoding begin(const Model& model, PromptTokens prompt, const GenerationOptions& options) {
+  return {model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options)};
+}
+
+// Where a prompt is a state's text and no more, its last tokens may have cut a character, which goes on: so many of
+// them, as a character has four bytes.
+std::size_t cut_tokens(const PromptTokens& prompt, const GenerationState& state) {
+  constexpr std::size_t kMost = 3;
+  return std::ranges::equal(prompt.ids, state.tokens()) ? std::min(kMost, prompt.ids.size()) : 0;
+}
+
 }  // namespace
 
 std::string end_name(const GenerationEnd& end) {
@@ -69,14 +80,15 @@ std::string end_name(const GenerationEnd& end) {
 }
 
 struct Generation::Impl {
-  Impl(const Model& model, PromptTokens prompt, const GenerationOptions& options)
+  Impl(const Model& model, const GenerationOptions& options, Decoding begun, std::size_t spoken = 0)
       : end_tokens(model.end_tokens),
         stop_tokens(options.stop_tokens),
         max_tokens(options.max_tokens),
         log_probability(options.log_probability),
-        decoding(model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options)),
-        stream(model.tokenizer, decoding.tokens()),
+        decoding(std::move(begun)),
+        stream(model.tokenizer, decoding.tokens().first(decoding.tokens().size() - spoken)),
         stops(options.stop_texts) {
+    for (const std::int32_t token : decoding.tokens().last(spoken)) stream.add(token);
     if (max_tokens == 0) end = GenerationEnd{};
   }
 
@@ -128,9 +140,16 @@ std::string Generation::Impl::taken(std::string given) {
 }
 
 Generation::Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options)
-    : impl_(std::make_unique<Impl>(model, std::move(prompt), options)) {}
+    : impl_(std::make_unique<Impl>(model, options, begin(model, std::move(prompt), options))) {}
 Generation::Generation(const Model& model, std::string_view prompt, const GenerationOptions& options)
     : Generation(model, read(model.tokenizer, prompt), options) {}
+Generation::Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options,
+                       GenerationState&& state) {
+  const std::size_t spoken = cut_tokens(prompt, state);
+  Decoding decoding(model.transformer, std::move(prompt), decoding_options(model.transformer.config(), options),
+                    std::move(state));
+  impl_ = std::make_unique<Impl>(model, options, std::move(decoding), spoken);
+}
 Generation::Generation(Generation&&) noexcept = default;
 Generation& Generation::operator=(Generation&&) noexcept = default;
 Generation::~Generation() = default;
@@ -143,6 +162,10 @@ const GenerationEnd& Generation::run(const OnToken& on_token) {
   }
   return *impl_->end;
 }
+
+void Generation::read_prompt() { impl_->decoding.read_prompt(); }
+GenerationState Generation::take_state() { return impl_->decoding.take_state(); }
+std::int64_t Generation::resumed() const { return impl_->decoding.resumed(); }
 
 std::string Generation::flush() { return impl_->flush(); }
 void Generation::watch_head(int head) { impl_->decoding.watch_head(head); }

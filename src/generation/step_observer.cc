@@ -9,7 +9,7 @@
 namespace sightline::model {
 namespace {
 
-constexpr std::int64_t kChains = 16;  // sums a key, as Observations::mass_sums has them
+constexpr std::int64_t kChains = MassSums::kChains;
 
 // Of values [heads, rows, width] the last row of each head, appended to `to`.
 template <class T>
@@ -23,15 +23,21 @@ void append_last_rows(const std::vector<T>& values, std::int64_t heads, std::int
 
 }  // namespace
 
-StepObserver::StepObserver(const TransformerConfig& config, const WatchOptions& options, std::int64_t room)
+StepObserver::StepObserver(const TransformerConfig& config, const WatchOptions& options, std::int64_t room,
+                           MassSums&& sums, std::int64_t keys)
     : options_(options), room_(room), sinks_(config.sinks) {
   sight_.layers = config.layers;
   sight_.heads = static_cast<int>(config.query_heads);
   sight_.top = options.top;
   watch_head(options.head);
   if (!options.key_mass) return;
+  if (keys > 0 && sums.room == room) {
+    sums_ = std::move(sums.layers);
+    return;
+  }
   sums_.resize(static_cast<std::size_t>(config.layers));
   for (auto& sums : sums_) sums.assign(static_cast<std::size_t>(config.query_heads * kChains * room), 0);
+  if (keys > 0) adopt(sums, keys);
 }
 
 std::int64_t StepObserver::bytes(const TransformerConfig& config, const WatchOptions& options, std::int64_t room) {
@@ -47,6 +53,15 @@ void StepObserver::watch_head(int head) {
         fmt::format("head {} was asked for: it can be 0 to {}, or -1 for the mean of all", head, sight_.heads - 1));
   }
   options_.head = head;
+}
+
+void StepObserver::adopt(const MassSums& sums, std::int64_t keys) {
+  for (std::size_t layer = 0; layer < sums_.size(); ++layer) {
+    const std::vector<float>& from = sums.layers[layer];
+    for (std::int64_t chain = 0; chain < sight_.heads * kChains; ++chain) {
+      std::copy_n(from.begin() + chain * sums.room, keys, sums_[layer].begin() + chain * room_);
+    }
+  }
 }
 
 void StepObserver::begin(std::int64_t rows, std::span<const std::int32_t> segment_of_key, std::int32_t segments,

@@ -2,19 +2,22 @@
 #define SIGHTLINE_GENERATION_STEP_OBSERVER_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sightline/attention.h"
 #include "sightline/generation.h"
 #include "sightline/transformer.h"
+#include "src/generation/state.h"
 
 namespace sightline::model {
 
 /// Watches a text as it grows in a context: of every pass the newest row, and the mass that keys received so far.
 class StepObserver : public AttentionObserver {
  public:
-  /// `room`: tokens of the context.
-  StepObserver(const TransformerConfig& config, const WatchOptions& options, std::int64_t room);
+  /// `room`: tokens of the context, which has `keys` of them; `sums`: of their rows, if mass is watched and it has any.
+  StepObserver(const TransformerConfig& config, const WatchOptions& options, std::int64_t room, MassSums&& sums,
+               std::int64_t keys);
 
   /// Before a pass that adds `rows` tokens to the context. `segment_of_key`: of all tokens then in it, below
   /// `segments`. Both must outlive the pass. Without `newest` mass alone is observed.
@@ -28,10 +31,13 @@ class StepObserver : public AttentionObserver {
   const StepSight& sight() const { return sight_; }
   /// Of which head row_weights are from the next pass on, -1 for the mean. Throws BadArgument.
   void watch_head(int head);
+  /// Gives up the sums so far, of `room` keys; nothing can be observed after that.
+  MassSums take_sums() { return {room_, std::move(sums_)}; }
   /// Bytes of the sums, known before they are taken.
   static std::int64_t bytes(const TransformerConfig& config, const WatchOptions& options, std::int64_t room);
 
  private:
+  void adopt(const MassSums& sums, std::int64_t keys);
   void watch_mass(const LayerAttention& call, Observations& see);
   void watch_newest(std::int64_t heads, std::int64_t rows, Observations& see);
   void watch_row(const LayerAttention& call, Observations& see);

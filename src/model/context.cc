@@ -67,6 +67,30 @@ void ContextCache::bind(std::int64_t layer, AttentionProblem& problem) const {
 
 std::int64_t ContextCache::bytes() const { return keys_.cache.bytes() + (values_ ? values_->cache.bytes() : 0); }
 
+void ContextCache::copy_rows(std::int64_t layer, std::span<std::byte> keys, std::span<std::byte> values) const {
+  keys_.cache.copy_rows(layer, keys_.sequence, 0, keys, values_ ? std::span<std::byte>() : values);
+  if (values_) values_->cache.copy_rows(layer, values_->sequence, 0, values, {});
+}
+
+void ContextCache::write_rows(std::int64_t layer, std::span<const std::byte> keys, std::span<const std::byte> values) {
+  keys_.cache.write_rows(layer, keys_.sequence, keys, values_ ? std::span<const std::byte>() : values);
+  if (values_) values_->cache.write_rows(layer, values_->sequence, values, {});
+}
+
+void Context::Impl::copy(const Impl& from, std::int64_t count) {
+  cache->truncate(0);
+  cache->extend(count);
+  const std::int64_t rows = config.kv_heads * count;
+  std::vector<std::byte> keys(static_cast<std::size_t>(rows * cache->key_bytes()));
+  std::vector<std::byte> values(static_cast<std::size_t>(rows * cache->value_bytes()));
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    from.cache->copy_rows(layer, keys, values);
+    cache->write_rows(layer, keys, values);
+  }
+  tokens.assign(from.tokens.begin(), from.tokens.begin() + count);
+  turned_for = from.turned_for;
+}
+
 Context::Context(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Context::Context(Context&&) noexcept = default;
 Context& Context::operator=(Context&&) noexcept = default;

@@ -1,9 +1,11 @@
 #ifndef SIGHTLINE_MODEL_CONTEXT_CACHE_H_
 #define SIGHTLINE_MODEL_CONTEXT_CACHE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sightline/context.h"
@@ -28,6 +30,14 @@ class ContextCache {
   void bind(std::int64_t layer, AttentionProblem& problem) const;
   std::int64_t bytes() const;
 
+  /// Bytes of a key, and of a value, of one head as kept.
+  std::int64_t key_bytes() const { return keys_.cache.key_bytes(); }
+  std::int64_t value_bytes() const { return values_ ? values_->cache.key_bytes() : keys_.cache.value_bytes(); }
+  /// A layer's keys and values of all tokens as they are kept, [kv heads, tokens, bytes] each, whatever the pages: out,
+  /// and back after extend().
+  void copy_rows(std::int64_t layer, std::span<std::byte> keys, std::span<std::byte> values) const;
+  void write_rows(std::int64_t layer, std::span<const std::byte> keys, std::span<const std::byte> values);
+
  private:
   struct Part {
     explicit Part(const KvCacheOptions& options) : cache(options), sequence(cache.create()) {}
@@ -51,6 +61,9 @@ struct Context::Impl {
   std::int64_t turned_for = 0;  // the length whose rope frequencies the keys have been turned by
 
   std::int64_t length() const { return static_cast<std::int64_t>(tokens.size()); }
+  /// Takes the first `count` tokens of a context of the same model and types, whatever the pages and the room, in place
+  /// of what it has.
+  void copy(const Impl& from, std::int64_t count);
   std::unique_ptr<ContextCache> make_cache() const { return std::make_unique<ContextCache>(config, room, options); }
 };
 

@@ -12,6 +12,7 @@
 #include "src/model/batch.h"
 #include "src/model/context_cache.h"
 #include "src/model/forward.h"
+#include "src/model/identity.h"
 #include "src/model/weights.h"
 
 namespace sightline::model {
@@ -62,6 +63,10 @@ Transformer Transformer::load(const std::filesystem::path& path, const LoadOptio
 
 const TransformerConfig& Transformer::config() const { return impl_->config; }
 std::int64_t Transformer::parameter_count() const { return impl_->weights.parameter_count; }
+TransformerIdentity Transformer::identity() const {
+  return {description_hash(impl_->config), weights_hash(impl_->weights.checkpoint)};
+}
+
 std::vector<std::string> Transformer::warnings() const { return impl_->warnings; }
 
 Context Transformer::make_context(std::int64_t tokens, const ContextOptions& options) const {
@@ -83,6 +88,8 @@ Context Transformer::make_context(std::int64_t tokens, const ContextOptions& opt
   context->cache = context->make_cache();
   return Context(std::move(context));
 }
+
+bool Transformer::owns(const Context& context) const { return context.impl().model == impl_; }
 
 ForwardResult Transformer::forward(std::span<const TokenSequence> batch, const ForwardOptions& options) const {
   check_batch(impl_->config, impl_.get(), batch);

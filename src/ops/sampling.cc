@@ -42,6 +42,11 @@ Sampler::Sampler(const model::SamplingOptions& options) : options_(options), ran
   require_sampling(options);
 }
 
+void Sampler::skip(std::uint64_t numbers) {
+  for (std::uint64_t i = 0; i < numbers; ++i) random_.bits();
+  drawn_ += numbers;
+}
+
 std::optional<std::int32_t> Sampler::next(std::span<const float> logits, std::span<const std::int32_t> past) {
   collect(logits);
   if (options_.repeat_penalty != 1) penalise(last_of(past, options_.repeat_last));
@@ -126,6 +131,7 @@ std::int32_t Sampler::draw() {
     total += c.logit;
   }
   const double at = random_.uniform() * total;
+  ++drawn_;
   double sum = 0;
   std::int32_t last = candidates_.front().id;
   for (const Candidate& c : candidates_) {

@@ -25,6 +25,11 @@ class Sampler {
   /// above -inf.
   std::optional<std::int32_t> next(std::span<const float> logits, std::span<const std::int32_t> past);
 
+  /// Numbers taken from the generator so far.
+  std::uint64_t drawn() const { return drawn_; }
+  /// Goes on as if so many had been taken.
+  void skip(std::uint64_t numbers);
+
  private:
   struct Candidate {
     double logit;
@@ -43,6 +48,7 @@ class Sampler {
   std::vector<double> logits_;         // [vocabulary] after the penalty; -inf for NaN
   std::vector<Candidate> candidates_;  // by id, or once something was sorted by logit
   double best_ = 0;                    // the largest logit
+  std::uint64_t drawn_ = 0;
 };
 
 /// ln of the softmax of `logits` at `id`, over the logits as they are: no penalty, no temperature.

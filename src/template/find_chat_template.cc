@@ -65,20 +65,43 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-std::optional<ModelChat> choose(const Sources& sources, std::string_view name, const fs::path& model) {
-  if (sources.empty()) return std::nullopt;
+// What a model brings along.
+struct Found {
+  Sources sources;
+  std::optional<std::string> bos_token, eos_token;
+};
+
+[[noreturn]] void refuse_name(const Found& found, std::string_view name, const fs::path& model) {
+  std::vector<std::string> names;
+  for (const auto& [known, source] : found.sources) names.push_back(known);
+  std::string message = model.string() + ": ";
+  if (name.empty()) {
+    message += "several chat templates, and none is the default";
+  } else {
+    message += "no chat template named " + format::quote(name) + ", and no such file";
+  }
+  if (!names.empty()) message.append("; there are ").append(list_of(names));
+  throw BadArgument(message);
+}
+
+std::optional<ModelChat> choose(const Found& found, std::string_view name, const fs::path& model) {
+  const Sources& sources = found.sources;
+  if (sources.empty() && name.empty()) return std::nullopt;
   ModelChat chat;
+  chat.bos_token = found.bos_token;
+  chat.eos_token = found.eos_token;
   for (const auto& [known, source] : sources) chat.names.push_back(known);
   const auto wanted = sources.find(std::string(name.empty() ? kDefault : name));
-  const bool only = name.empty() && sources.size() == 1;
-  if (wanted == sources.end() && !only) {
-    const std::string what = name.empty() ? "several chat templates, and none is the default"
-                                          : "no chat template named " + format::quote(name);
-    throw BadArgument(model.string() + ": " + what + "; there are " + list_of(chat.names));
+  if (wanted != sources.end() || (name.empty() && sources.size() == 1)) {
+    const auto& [known, source] = wanted != sources.end() ? *wanted : *sources.begin();
+    chat.name = known;
+    chat.chat_template = ChatTemplate::parse(source.text, source.where);
+    return chat;
   }
-  const auto& [known, source] = only ? *sources.begin() : *wanted;
-  chat.name = known;
-  chat.chat_template = ChatTemplate::parse(source.text, source.where);
+  const fs::path file(name);
+  if (name.empty() || !format::is_present(file)) refuse_name(found, name, model);
+  chat.name = name;
+  chat.chat_template = ChatTemplate::parse(format::read_file(file, kMaxTemplate), file.string());
   return chat;
 }
 
@@ -89,52 +112,46 @@ std::optional<std::string> gguf_token(const format::GgufMetadata& metadata, std:
   return id ? std::optional<std::string>((*tokens)[*id]) : std::nullopt;
 }
 
-std::optional<ModelChat> find_in_gguf(const fs::path& path, std::string_view name) {
+Found find_in_gguf(const fs::path& path) {
   const format::GgufFile file = format::GgufFile::open(path);
   const format::GgufMetadata& metadata = file.metadata();
-  Sources sources;
+  Found found;
   for (const std::string& key : metadata.keys()) {
     if (!key.starts_with(kGgufKey)) continue;
     const std::string rest = key.substr(kGgufKey.size());
     if (!rest.empty() && (rest[0] != '.' || rest.size() == 1)) continue;  // tokenizer.chat_templates lists names
     const std::string known = rest.empty() ? std::string(kDefault) : rest.substr(1);
-    sources[known] = {std::string(metadata.require_string(key)), metadata.name() + " (" + format::quote(key) + ")"};
+    const std::string where = metadata.name() + " (" + format::quote(key) + ")";
+    found.sources[known] = {std::string(metadata.require_string(key)), where};
   }
-  auto chat = choose(sources, name, path);
-  if (!chat) return chat;
-  chat->bos_token = gguf_token(metadata, "tokenizer.ggml.bos_token_id");
-  chat->eos_token = gguf_token(metadata, "tokenizer.ggml.eos_token_id");
-  return chat;
+  found.bos_token = gguf_token(metadata, "tokenizer.ggml.bos_token_id");
+  found.eos_token = gguf_token(metadata, "tokenizer.ggml.eos_token_id");
+  return found;
 }
 
-std::optional<ModelChat> find_in_directory(const fs::path& directory, std::string_view name) {
-  Sources sources;
-  add_from_files(directory, sources);
-  std::optional<std::string> bos_token, eos_token;
+Found find_in_directory(const fs::path& directory) {
+  Found found;
+  add_from_files(directory, found.sources);
   const fs::path config_path = directory / "tokenizer_config.json";
   if (format::is_present(config_path)) {
     const auto json = format::read_json(config_path);
     const JsonObject config(json, config_path.string());
-    bos_token = token_of(config, "bos_token");
-    eos_token = token_of(config, "eos_token");
-    if (sources.empty()) add_from_json(config, sources);
+    found.bos_token = token_of(config, "bos_token");
+    found.eos_token = token_of(config, "eos_token");
+    if (found.sources.empty()) add_from_json(config, found.sources);
   }
   const fs::path processor_path = directory / "chat_template.json";
-  if (sources.empty() && format::is_present(processor_path)) {
+  if (found.sources.empty() && format::is_present(processor_path)) {
     const auto json = format::read_json(processor_path);
-    add_from_json(JsonObject(json, processor_path.string()), sources);
+    add_from_json(JsonObject(json, processor_path.string()), found.sources);
   }
-  auto chat = choose(sources, name, directory);
-  if (!chat) return chat;
-  chat->bos_token = std::move(bos_token);
-  chat->eos_token = std::move(eos_token);
-  return chat;
+  return found;
 }
 
 }  // namespace
 
 std::optional<ModelChat> find_chat_template(const fs::path& model, std::string_view name) {
-  return format::is_gguf(model) ? find_in_gguf(model, name) : find_in_directory(model, name);
+  return choose(format::is_gguf(model) ? find_in_gguf(model) : find_in_directory(model), name, model);
 }
 
 }  // namespace sightline::jinja

@@ -134,12 +134,14 @@ bool AddedTokens::is_special(std::string_view spelling) const {
   return token != nullptr && token->special;
 }
 
-std::vector<Split> AddedTokens::split(CharSpan text, bool normalized, bool with_special) const {
+std::vector<Split> AddedTokens::split(CharSpan text, bool normalized, const SpecialText& special) const {
   std::vector<Split> splits;
   const WordList& words = words_[normalized ? 1 : 0];
-  const auto accepts = [&](std::size_t index) { return with_special || !tokens_[index].special; };
-  std::size_t done = 0;  // characters before it are in `splits`
-  for (std::size_t at = 0; !words.empty() && at < text.size();) {
+  std::size_t done = 0, at = 0;  // characters before `done` are in `splits`
+  const auto accepts = [&](const WordList::Match& match) {
+    return !tokens_[match.value].special || special.allows(text[at].begin, text[at + match.length - 1].end);
+  };
+  while (!words.empty() && at < text.size()) {
     const auto match = words.longest_match(text, at, accepts);
     if (!match) {
       ++at;

@@ -12,6 +12,7 @@
 
 #include "src/tokenizer/normalizer.h"
 #include "src/tokenizer/pre_tokenizer.h"
+#include "src/tokenizer/special_text.h"
 #include "src/tokenizer/vocabulary.h"
 #include "src/tokenizer/word_list.h"
 
@@ -49,8 +50,8 @@ class AddedTokens {
   }
 
   /// Cuts a text at the tokens in it, leftmost and longest first: those that match in normalised text, or the others;
-  /// special ones only if asked for.
-  std::vector<Split> split(CharSpan text, bool normalized, bool with_special) const;
+  /// special ones where they may be.
+  std::vector<Split> split(CharSpan text, bool normalized, const SpecialText& special) const;
 
  private:
   void add(const JsonObject& json, const Vocabulary& vocabulary, const Normalizer& normalizer);

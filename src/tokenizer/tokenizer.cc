@@ -8,6 +8,7 @@
 
 #include "sightline/error.h"
 #include "src/format/file.h"
+#include "src/format/hash.h"
 #include "src/format/json.h"
 #include "src/tokenizer/added_tokens.h"
 #include "src/tokenizer/decoder.h"
@@ -17,6 +18,7 @@
 #include "src/tokenizer/normalizer.h"
 #include "src/tokenizer/post_processor.h"
 #include "src/tokenizer/pre_tokenizer.h"
+#include "src/tokenizer/special_text.h"
 #include "src/tokenizer/tokenizer_file.h"
 #include "src/tokenizer/truncation.h"
 #include "src/tokenizer/unicode.h"
@@ -78,6 +80,24 @@ std::unique_ptr<const Model> read_model(const JsonObject& json, const std::optio
   return make_model(json, std::move(vocabulary), std::move(merges));
 }
 
+std::string hash_of(std::string_view json) {
+  format::Hash hash;
+  hash.add(json);
+  return hash.text();
+}
+
+// Of what read_gguf_tokenizer() reads; a chat template is not part of it.
+std::string hash_of(const format::GgufMetadata& metadata, const GgufTokenizerOptions& options) {
+  format::Hash hash;
+  hash.add(options.pre);
+  for (const std::string& key : metadata.keys()) {
+    if (!key.starts_with("tokenizer.ggml.")) continue;
+    hash.add(key);
+    hash.add(metadata.find(key)->bytes);
+  }
+  return hash.text();
+}
+
 bool is_inside_char(std::string_view text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
 }
@@ -110,11 +130,11 @@ struct Tokenizer::Impl {
     added_tokens = AddedTokens(json, model->vocabulary(), normalizer);
   }
 
-  PreTokenizedString pre_tokenize(std::string_view text, bool parse_special) const;
-  void append_normalized(CharSpan section, bool parse_special, PreTokenizedString& out) const;
-  bool spells_special(const ModelToken& token, CharSpan word) const;
-  void tokenize_word(CharSpan word, bool parse_special, std::vector<ModelToken>& out) const;
-  std::vector<Token> tokenize(std::string_view text, std::int32_t sequence, bool parse_special) const;
+  PreTokenizedString pre_tokenize(std::string_view text, const SpecialText& special) const;
+  void append_normalized(CharSpan section, const SpecialText& special, PreTokenizedString& out) const;
+  bool spells_special(const ModelToken& token, CharSpan word, const SpecialText& special) const;
+  void tokenize_word(CharSpan word, const SpecialText& special, std::vector<ModelToken>& out) const;
+  std::vector<Token> tokenize(std::string_view text, std::int32_t sequence, const SpecialText& special) const;
   Encoding encode(std::string_view text, std::optional<std::string_view> pair, const EncodeOptions& options) const;
   std::size_t truncate_sequences(Sequences& sequences, const EncodeOptions& options) const;
   std::string piece_of(std::int32_t id) const;
@@ -127,26 +147,27 @@ struct Tokenizer::Impl {
   AddedTokens added_tokens;
   Spelling spelling;
   std::optional<std::size_t> padding, truncation;
+  std::string identity;
 };
 
 // Normalises a part of the text that holds no raw added token, cuts it at the others, and appends it.
-void Tokenizer::Impl::append_normalized(CharSpan section, bool parse_special, PreTokenizedString& out) const {
+void Tokenizer::Impl::append_normalized(CharSpan section, const SpecialText& special, PreTokenizedString& out) const {
   NormalizedString normalized(section);
   if (normalizer) normalizer(normalized);
   const std::size_t origin = out.chars.size();
-  for (const Split& split : added_tokens.split(normalized.chars(), /*normalized=*/true, parse_special)) {
+  for (const Split& split : added_tokens.split(normalized.chars(), /*normalized=*/true, special)) {
     out.splits.push_back({origin + split.begin, origin + split.end, split.added_token});
   }
   out.chars.insert(out.chars.end(), normalized.chars().begin(), normalized.chars().end());
 }
 
-PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text, bool parse_special) const {
+PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text, const SpecialText& special) const {
   const NormalizedString raw(text);
   PreTokenizedString out;
-  for (const Split& split : added_tokens.split(raw.chars(), /*normalized=*/false, parse_special)) {
+  for (const Split& split : added_tokens.split(raw.chars(), /*normalized=*/false, special)) {
     const CharSpan section = CharSpan(raw.chars()).subspan(split.begin, split.end - split.begin);
     if (!split.added_token) {
-      append_normalized(section, parse_special, out);
+      append_normalized(section, special, out);
       continue;
     }
     out.splits.push_back({out.chars.size(), out.chars.size() + section.size(), split.added_token});
@@ -156,15 +177,16 @@ PreTokenizedString Tokenizer::Impl::pre_tokenize(std::string_view text, bool par
   return out;
 }
 
-bool Tokenizer::Impl::spells_special(const ModelToken& token, CharSpan word) const {
+bool Tokenizer::Impl::spells_special(const ModelToken& token, CharSpan word, const SpecialText& special) const {
   return added_tokens.is_special(token.entry.id) && !token.spelled_as_text && token.end > token.begin + 1 &&
-         to_utf8(word.subspan(token.begin, token.end - token.begin)) == token.entry.piece;
+         to_utf8(word.subspan(token.begin, token.end - token.begin)) == token.entry.piece &&
+         !special.allows(word[token.begin].begin, word[token.end - 1].end);
 }
 
 // A model may find the spelling of a special token in a word, since that is in its vocabulary. Where it must not, the
 // word is cut after the first character of each such spelling, and its parts are tokenized on their own in the same
 // way. All are cut at once: tokenizing the rest of the word anew after each would take the square of their number.
-void Tokenizer::Impl::tokenize_word(CharSpan word, bool parse_special, std::vector<ModelToken>& out) const {
+void Tokenizer::Impl::tokenize_word(CharSpan word, const SpecialText& special, std::vector<ModelToken>& out) const {
   struct Part {
     std::size_t begin, end;
   };
@@ -176,8 +198,8 @@ void Tokenizer::Impl::tokenize_word(CharSpan word, bool parse_special, std::vect
     const std::size_t first = out.size(), waiting = parts.size();
     model->tokenize(part, out);
     std::size_t rest = end;  // what is not among the parts ends there
-    for (std::size_t i = out.size(); !parse_special && i-- > first;) {
-      if (!spells_special(out[i], part)) continue;
+    for (std::size_t i = out.size(); i-- > first;) {
+      if (!spells_special(out[i], part, special)) continue;
       parts.push_back({begin + out[i].begin + 1, rest});
       rest = parts.back().begin;
     }
@@ -193,8 +215,9 @@ void Tokenizer::Impl::tokenize_word(CharSpan word, bool parse_special, std::vect
   }
 }
 
-std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t sequence, bool parse_special) const {
-  const PreTokenizedString pre_tokenized = pre_tokenize(text, parse_special);
+std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t sequence,
+                                             const SpecialText& special) const {
+  const PreTokenizedString pre_tokenized = pre_tokenize(text, special);
   std::vector<Token> tokens;
   std::vector<ModelToken> pieces;
   std::int32_t word = 0;
@@ -205,9 +228,10 @@ std::vector<Token> Tokenizer::Impl::tokenize(std::string_view text, std::int32_t
     };
     if (split.added_token) {
       add(*split.added_token, to_utf8(chars), 0, chars.size());
+      tokens.back().control = added_tokens.is_special(*split.added_token);
     } else {
       pieces.clear();
-      tokenize_word(chars, parse_special, pieces);
+      tokenize_word(chars, special, pieces);
       for (const ModelToken& p : pieces) {
         add(p.entry.id,
             p.spelled_as_text ? to_utf8(chars.subspan(p.begin, p.end - p.begin)) : std::string(p.entry.piece), p.begin,
@@ -239,8 +263,9 @@ std::string Tokenizer::Impl::piece_of(std::int32_t id) const {
 Encoding Tokenizer::Impl::encode(std::string_view text, std::optional<std::string_view> pair,
                                  const EncodeOptions& options) const {
   Sequences sequences;
-  sequences.push_back(tokenize(text, 0, options.parse_special));
-  if (pair) sequences.push_back(tokenize(*pair, 1, options.parse_special));
+  require_plain_ranges(options.plain, text.size());
+  sequences.push_back(tokenize(text, 0, {options.parse_special, options.plain}));
+  if (pair) sequences.push_back(tokenize(*pair, 1, {options.parse_special}));
   Encoding encoding;
   encoding.cut = truncate_sequences(sequences, options);
   if (post_processor) post_processor->process(sequences, options.add_special);
@@ -278,14 +303,18 @@ Tokenizer Tokenizer::parse(std::string_view json_text, std::string_view name) {
   const nlohmann::json json = format::parse_json(text, name);
   const JsonObject file(json, name);
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<const Impl>(file, read_model(file.require_object("model"), vocabulary, merges));
+  auto impl = std::make_shared<Impl>(file, read_model(file.require_object("model"), vocabulary, merges));
+  impl->identity = hash_of(json_text);
+  tokenizer.impl_ = std::move(impl);
   return tokenizer;
 }
 
 Tokenizer Tokenizer::from_gguf(const format::GgufMetadata& metadata, const GgufTokenizerOptions& options) {
   GgufTokenizer read = read_gguf_tokenizer(metadata, options);
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<const Impl>(JsonObject(read.file, metadata.name()), std::move(read.model));
+  auto impl = std::make_shared<Impl>(JsonObject(read.file, metadata.name()), std::move(read.model));
+  impl->identity = hash_of(metadata, options);
+  tokenizer.impl_ = std::move(impl);
   return tokenizer;
 }
 
@@ -324,6 +353,8 @@ std::optional<std::int32_t> Tokenizer::id_of(std::string_view piece) const {
   const auto entry = impl_->model->vocabulary().find(piece);
   return entry ? std::optional(entry->id) : std::nullopt;
 }
+
+const std::string& Tokenizer::identity() const { return impl_->identity; }
 
 TokenRange Tokenizer::range() const {
   TokenRange range;

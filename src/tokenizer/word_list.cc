@@ -20,7 +20,7 @@ std::optional<std::pair<std::size_t, std::size_t>> WordList::repeated() const {
 }
 
 std::optional<WordList::Match> WordList::longest_match(CharSpan text, std::size_t at,
-                                                       const std::function<bool(std::size_t)>& accepts) const {
+                                                       const std::function<bool(const Match&)>& accepts) const {
   if (text[at].code < ascii_starts_.size() && !ascii_starts_[text[at].code]) return std::nullopt;
   std::optional<Match> longest;
   auto first = words_.begin(), last = words_.end();  // those that begin with the `length` characters at the place
@@ -31,7 +31,8 @@ std::optional<WordList::Match> WordList::longest_match(CharSpan text, std::size_
     first = std::partition_point(first, last, is_before);
     last = std::partition_point(first, last, is_not_after);
     if (first == last) break;
-    if (first->text.size() == length + 1 && accepts(first->value)) longest = Match{length + 1, first->value};
+    const Match match{length + 1, first->value};
+    if (first->text.size() == match.length && accepts(match)) longest = match;
   }
   return longest;
 }

@@ -32,9 +32,9 @@ class WordList {
   bool empty() const { return words_.empty(); }
   /// Two values of the same text, ascending, if there are such.
   std::optional<std::pair<std::size_t, std::size_t>> repeated() const;
-  /// Of the words whose values are accepted.
+  /// Of the matches that are accepted.
   std::optional<Match> longest_match(CharSpan text, std::size_t at,
-                                     const std::function<bool(std::size_t)>& accepts) const;
+                                     const std::function<bool(const Match&)>& accepts) const;
 
  private:
   std::vector<Word> words_;               // by their text, then by value
