@@ -38,7 +38,7 @@ void add_generate(CLI::App& app, Options& options) {
   command.add_option("-p,--prompt", options.text, "What to go on from; without it, or as -, standard input")
       ->type_name("TEXT");
   command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
-  command.add_flag("--chat", options.chat, "A conversation: each line is a message (docs/generate.md)");
+  command.add_flag("--chat", options.chat, "A conversation: each line is a message");
   CLI::Option* system = command.add_option("--system", options.system, "With --chat, the system prompt");
   system->type_name("TEXT");
   command.add_option("--messages", options.messages, "Read a conversation, as JSON (docs/chat.md)")->type_name("FILE");
