@@ -40,6 +40,9 @@ void add_generate(CLI::App& app, Options& options) {
   command.add_option("-p,--prompt", options.text, "What to go on from; without it, or as -, standard input")
       ->type_name("TEXT");
   command.add_option("-f,--file", options.file, "Read it from a file")->type_name("FILE");
+  command.add_flag("--chat", options.chat, "A conversation: each line is a message");
+  CLI::Option* system = command.add_option("--system", options.system, "With --chat, the system prompt");
+  system->type_name("TEXT");
   add_prompt_options(command, options);
   add_generation_options(command, options);
   add_sampling_options(command, options);
@@ -49,11 +52,15 @@ void add_generate(CLI::App& app, Options& options) {
   command.add_option("--load-state", options.load_state, "Go on from such a file, behind it -p or -f if given")
       ->type_name("FILE");
   command.add_option("-o,--output", options.output, "Write the run to a safetensors file, too")->type_name("FILE");
+  command.add_flag("--watch", options.watch,
+                   "Shade the text by what the newest token looked\n"
+                   "at; without a terminal, print a line a token");
   command.add_flag("--json", options.json, "A line of JSON a token, with what it looked at");
   command.add_flag("--segments", options.segment_table, "End with a table: which segments the text looked at");
-  command.add_option("--layer", options.layer, "Only this layer's maps in these lines, that table")->type_name("L");
+  command.add_option("--layer", options.layer, "Only this layer's maps in these three")->type_name("L");
   command.add_option("--head", options.head, "Only this head's")->type_name("H");
   add_top_option(command, options, "Keys a map there and in -o (default: 4; 0 to 64)");
+  add_colour_option(command, options);
   add_decoder_option(command, options);
   add_loading_options(command, options);
   command.add_option("-c,--ctx-size", options.context, "Tokens of prompt and text (default: 4096 at most)")

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
 
@@ -10,9 +11,14 @@ namespace {
 
 volatile std::sig_atomic_t writing = 0;
 volatile std::sig_atomic_t arrived = 0;
+std::atomic<void (*)()> last_act = nullptr;
+static_assert(std::atomic<void (*)()>::is_always_lock_free);  // as handlers of signals need it
 
 void on_signal(int signal) {
-  if (!writing || arrived) _exit(128 + signal);  // at once when asked twice
+  if (!writing || arrived) {  // at once when asked twice
+    if (const auto act = last_act.load()) act();
+    _exit(128 + signal);
+  }
   arrived = signal;
 }
 
@@ -33,7 +39,15 @@ void install_interrupts() {
 WritingScope::WritingScope() { writing = 1; }
 WritingScope::~WritingScope() { writing = 0; }
 
+void set_last_act(void (*act)()) { last_act = act; }
+
 int interrupting_signal() { return arrived; }
+
+int take_interrupt() {
+  const int signal = arrived;
+  arrived = 0;
+  return signal;
+}
 
 void check_interrupt() {
   if (arrived) throw Interrupted{arrived};

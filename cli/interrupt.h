@@ -21,10 +21,16 @@ class WritingScope {
   WritingScope& operator=(const WritingScope&) = delete;
 };
 
+/// What is done before a signal ends the program at once, from its handler: functions that are safe there alone. Null:
+/// nothing.
+void set_last_act(void (*act)());
+
 /// The signal that waits, or 0. A system call that it broke off may have failed for no other reason.
 int interrupting_signal();
 /// Throws Interrupted if a signal waits.
 void check_interrupt();
+/// The signal that waits, or 0; it waits no longer.
+int take_interrupt();
 
 }  // namespace sightline::cli
 

@@ -78,6 +78,9 @@ struct Options {
   std::int64_t stride = 0;            // tokens between the starts of windows; 0 = half the context
   bool tokens = false;                // a line a token
   BenchSizes bench;
+  bool watch = false;                 // show what each token looked at as it comes
+  bool chat = false;                  // a conversation, a message a line
+  std::optional<std::string> system;  // its first message
 
   bool json = false;
   std::string output;

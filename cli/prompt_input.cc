@@ -33,8 +33,21 @@ Json read_tools(const std::string& path) {
   return tools;
 }
 
+// NAME=FILE. The line's end that editors put behind a text is not looked for.
+engine::NamedText read_segment(const std::string& spec) {
+  const std::size_t at = spec.find('=');
+  if (at == 0 || at == std::string::npos || at + 1 == spec.size()) {
+    throw UsageError(fmt::format("--segment is {}: write NAME=FILE", spec));
+  }
+  std::string text = format::read_file(spec.substr(at + 1), engine::kMaxTextBytes);
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return {spec.substr(0, at), std::move(text)};
+}
+
+}  // namespace
+
 Json read_conversation(const Options& options) {
-  require_no_text(options);
   const bool standard = options.messages == "-";
   const std::string text =
       format::read_file(standard ? kStandardInput : options.messages.c_str(), engine::kMaxTextBytes);
@@ -52,24 +65,11 @@ Json read_conversation(const Options& options) {
   return conversation;
 }
 
-// NAME=FILE. The line's end that editors put behind a text is not looked for.
-engine::NamedText read_segment(const std::string& spec) {
-  const std::size_t at = spec.find('=');
-  if (at == 0 || at == std::string::npos || at + 1 == spec.size()) {
-    throw UsageError(fmt::format("--segment is {}: write NAME=FILE", spec));
-  }
-  std::string text = format::read_file(spec.substr(at + 1), engine::kMaxTextBytes);
-  if (text.ends_with('\n')) text.pop_back();
-  if (text.ends_with('\r')) text.pop_back();
-  return {spec.substr(0, at), std::move(text)};
-}
-
-}  // namespace
-
 PromptInput read_prompt(const Options& options) {
   PromptInput input;
-  for (const std::string& spec : options.segments) input.segments.push_back(read_segment(spec));
+  input.segments = read_segments(options);
   if (!options.messages.empty()) {
+    require_no_text(options);
     input.conversation = read_conversation(options);
     return input;
   }
@@ -87,9 +87,19 @@ engine::Prompt prompt_of(const PromptInput& input, const Options& options, const
   engine::Prompt prompt = input.conversation
                               ? session.chat(options.chat_template).prompt(*input.conversation, answering)
                               : engine::Prompt(input.text, options.special);
-  if (options.markers) engine::take_markers(prompt);
-  engine::name_texts(prompt, input.segments);
+  name_parts(prompt, input.segments, options);
   return prompt;
+}
+
+void name_parts(engine::Prompt& prompt, std::span<const engine::NamedText> segments, const Options& options) {
+  if (options.markers) engine::take_markers(prompt);
+  engine::name_texts(prompt, segments);
+}
+
+std::vector<engine::NamedText> read_segments(const Options& options) {
+  std::vector<engine::NamedText> segments;
+  for (const std::string& spec : options.segments) segments.push_back(read_segment(spec));
+  return segments;
 }
 
 }  // namespace sightline::cli

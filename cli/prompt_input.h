@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ struct PromptInput {
 /// Reads the text, or the files of --messages and --tools, and those of --segment. Throws BadFile, BadArgument, and
 /// UsageError where there is no text, or two.
 PromptInput read_prompt(const Options& options);
+
+/// The parts of that: the conversation of --messages and --tools, and the texts of --segment.
+nlohmann::ordered_json read_conversation(const Options& options);
+std::vector<engine::NamedText> read_segments(const Options& options);
+/// Names parts of a prompt: what stands between --markers, and where these texts stand.
+void name_parts(engine::Prompt& prompt, std::span<const engine::NamedText> segments, const Options& options);
 
 /// What that model reads then, with its segments. `answering`: a conversation ends where an answer begins. Throws
 /// BadArgument.

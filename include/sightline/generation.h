@@ -34,6 +34,8 @@ struct WatchOptions {
   int top = 4;            // keys a map, 1..64; 0: none
   bool key_mass = false;  // what each key received so far, by which H2O (Zhang et al. 2023) keeps keys; takes 64 bytes
                           // for each head and token of the context
+  bool row_weights = false;  // all weights of the row, a mean over heads in each layer
+  int head = -1;             // those of this head alone (from 0) in its place
 };
 
 /// What one row of every map looked at: the row of the token at `row`, which the next token was taken from. Arrays are
@@ -50,6 +52,8 @@ struct StepSight {
   std::vector<float>
       segment_mass;             // [layers, heads, segments] sum of the weights on each; the last is what is generated
   std::vector<float> key_mass;  // [layers, heads, keys] sum over all rows so far, the prompt's too; empty unless asked
+  std::vector<float> row_weights;  // [layers, keys] the row's weights: of WatchOptions::head, or the mean over heads
+  int head = -1;                   // whose those are; -1: the mean
 };
 
 /// What a text goes on from. Segments are parts of it (a system prompt, a document, a question) whose weight is summed
@@ -191,6 +195,10 @@ class Generation {
 
   /// Text that was held back, where the caller goes no further: of a character that was cut, U+FFFD.
   std::string flush();
+
+  /// Of which head the next steps give row_weights, from 0; -1: the mean. Throws BadArgument where there is no such
+  /// head, or they are not watched.
+  void watch_head(int head);
 
   const std::optional<GenerationEnd>& end() const;
   const PromptTokens& prompt() const;

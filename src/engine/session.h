@@ -93,6 +93,10 @@ class Session {
   /// its tokens went through. Throws what model::save_state() throws.
   std::int64_t save_state(const std::filesystem::path& path, PromptedGeneration& prompted,
                           Progress* progress = nullptr) const;
+  /// The same with what an earlier generation of this session left, as model::Generation's constructor has it: what
+  /// both texts begin with need not run again.
+  PromptedGeneration generate(const Prompt& prompt, const model::GenerationOptions& options,
+                              model::GenerationState&& state) const;
 
   /// The chat template that turns messages into prompts: of those that the model has the one named so, the file of that
   /// path, or with an empty `name` the model's own. Throws BadArgument that says what there is; BadFile and
@@ -142,6 +146,8 @@ class Session {
   ReadPrompt read(const Prompt& prompt, bool causal) const;
   ReadPrompt read(const model::GenerationState& state) const;
   std::vector<TextKnockOut> resolve(std::span<const std::string> knock_outs, const ReadPrompt& read) const;
+  PromptedGeneration prompted(ReadPrompt&& read, std::vector<TextKnockOut>&& knock_outs,
+                              model::Generation&& generation) const;
   void require_generation_memory(const model::GenerationOptions& options, std::int64_t taken) const;
   tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;
   std::vector<LookToken> read_for_score(const Prompt& prompt) const;

@@ -61,6 +61,12 @@ std::vector<TextKnockOut> Session::resolve(std::span<const std::string> knock_ou
                                          .growing = read.segments.count()});
 }
 
+PromptedGeneration Session::prompted(ReadPrompt&& read, std::vector<TextKnockOut>&& knock_outs,
+                                     model::Generation&& generation) const {
+  return {std::move(read.text),  std::move(read.tokens), std::move(read.segments),
+          std::move(knock_outs), model_.tokenizer,       std::move(generation)};
+}
+
 PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options,
                                      std::span<const std::string> knock_outs) const {
   return within_memory(kNoMemoryForGeneration, [&] {
@@ -71,8 +77,19 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     for (model::KnockOut& one : model_knock_outs(blocked, facts_.config)) whole.knock_outs.push_back(std::move(one));
     require_generation_memory(whole, 0);
     model::Generation generation(model_, read.ids(), whole);
-    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments),
-                              std::move(blocked),   model_.tokenizer,       std::move(generation)};
+    return prompted(std::move(read), std::move(blocked), std::move(generation));
+  });
+}
+
+PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options,
+                                     model::GenerationState&& state) const {
+  return within_memory(kNoMemoryForGeneration, [&] {
+    model::GenerationOptions whole = with_context(options, facts_);
+    whole.threads = options_.threads;
+    ReadPrompt read = this->read(prompt, facts_.config.causal);
+    require_generation_memory(whole, state.bytes());
+    model::Generation generation(model_, read.ids(), whole, std::move(state));
+    return prompted(std::move(read), {}, std::move(generation));
   });
 }
 
@@ -89,8 +106,7 @@ PromptedGeneration Session::resume(model::GenerationState&& state, const std::op
     }
     require_generation_memory(whole, state.bytes());
     model::Generation generation(model_, read.ids(), whole, std::move(state));
-    return PromptedGeneration{std::move(read.text), std::move(read.tokens), std::move(read.segments), {},
-                              model_.tokenizer,     std::move(generation)};
+    return prompted(std::move(read), {}, std::move(generation));
   });
 }
 

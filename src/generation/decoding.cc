@@ -147,6 +147,11 @@ void Decoding::compare(std::int32_t token, std::span<const float> logits) {
   full_.reset();
 }
 
+void Decoding::watch_head(int head) {
+  if (!observer_) throw BadArgument("no head can be watched in a generation that is not: ask for it in its options");
+  observer_->watch_head(head);
+}
+
 std::int32_t Decoding::segment_count() const { return prompt_.segments.empty() ? 0 : prompt_.segment_count + 1; }
 
 // What is not in the context yet goes through: the prompt in pieces, the newest row by itself where it is watched, so

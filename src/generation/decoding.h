@@ -59,6 +59,8 @@ class Decoding {
   double log_probability() const { return log_probability_; }  // of the newest token, if it was asked for
   /// What the row looked at that gave the newest token; null unless it was asked for.
   const StepSight* sight() const { return observer_ ? &observer_->sight() : nullptr; }
+  /// As Generation::watch_head().
+  void watch_head(int head);
 
   std::int64_t cache_bytes() const { return context_.bytes(); }
   const DropAccount* drops() const { return context_.is_dropping() ? &context_.drops() : nullptr; }

@@ -33,7 +33,7 @@ std::vector<DecodingOptions> ways() {
       options.piece = piece;
       options.threads = piece == 3 ? 2 : 1;
       options.cache.page_size = piece == 1 ? 16 : 0;
-      if (watch) options.watch = WatchOptions{.top = 3, .key_mass = piece == 3};
+      if (watch) options.watch = WatchOptions{.top = 3, .key_mass = piece == 3, .row_weights = piece != 512};
       all.push_back(options);
     }
   }
@@ -55,11 +55,11 @@ TEST_P(DecodingTest, GivesTheReferencesTokens) {
   EXPECT_GT(cases, 0);
 }
 
-// The last row of a pass over all tokens, without a context.
+// The last row of a pass over all tokens, without a context. Key mass is that of all rows, or of the last one alone.
 class LastRow : public AttentionObserver {
  public:
-  LastRow(int top, std::vector<std::int32_t> segments, std::int32_t count)
-      : top_(top), segments_(std::move(segments)), count_(count) {}
+  LastRow(int top, std::vector<std::int32_t> segments, std::int32_t count, bool mass_of_all)
+      : top_(top), segments_(std::move(segments)), count_(count), mass_of_all_(mass_of_all) {}
 
   Observations request(const LayerAttention& call) override {
     const auto& shape = call.problem.q.shape;
@@ -79,6 +79,11 @@ class LastRow : public AttentionObserver {
     see.segments = count_;
     see.segment_mass = mass_.data();
     see.key_mass = received_.data();
+    newest_ = rows_ - 1;
+    if (!mass_of_all_) see.mass_row_begin = newest_;
+    row_.resize(static_cast<std::size_t>(shape[1] * call.problem.k.shape[2]));
+    see.rows = {&newest_, 1};
+    see.row_weights = row_.data();
     return see;
   }
 
@@ -91,19 +96,39 @@ class LastRow : public AttentionObserver {
       segment_mass.insert(segment_mass.end(), mass_.begin() + row * count_, mass_.begin() + (row + 1) * count_);
     }
     key_mass.insert(key_mass.end(), received_.begin(), received_.end());
+    row_weights.insert(row_weights.end(), row_.begin(), row_.end());
   }
 
   std::vector<float> entropy, top_weight, segment_mass, key_mass;
+  std::vector<float> row_weights;  // [layers, heads, keys]
   std::vector<std::int32_t> top_key;
 
  private:
   int top_;
   std::vector<std::int32_t> segments_;
   std::int32_t count_;
+  bool mass_of_all_;
   std::int64_t rows_ = 0;
-  std::vector<float> entropy_, weight_, mass_, received_;
+  std::int64_t newest_ = 0;
+  std::vector<float> entropy_, weight_, mass_, received_, row_;
   std::vector<std::int32_t> key_;
 };
+
+// The bits of the head's weights in `maps` [layers, heads, keys], or near the mean over heads taken in fp64.
+void expect_row(const StepSight& sight, const std::vector<float>& maps) {
+  const auto keys = static_cast<std::size_t>(sight.keys), heads = static_cast<std::size_t>(sight.heads);
+  ASSERT_EQ(sight.row_weights.size() * heads, maps.size());
+  for (std::size_t i = 0; i < sight.row_weights.size(); ++i) {
+    const float* const of_layer = maps.data() + i / keys * heads * keys + i % keys;
+    double sum = 0;
+    for (std::size_t head = 0; head < heads; ++head) sum += of_layer[head * keys];
+    if (sight.head < 0) {
+      ASSERT_NEAR(sight.row_weights[i], sum / static_cast<double>(heads), 1e-6);
+    } else {
+      ASSERT_EQ(sight.row_weights[i], of_layer[static_cast<std::size_t>(sight.head) * keys]);
+    }
+  }
+}
 
 void expect_sight(const StepSight& sight, const LastRow& want) {
   EXPECT_EQ(want.top_key, sight.top_key);
@@ -126,13 +151,16 @@ TEST_P(DecodingTest, WithCacheIsWithout) {
     options.room = 40;
     options.piece = piece;
     options.threads = 1;
-    options.watch = WatchOptions{.top = 4, .key_mass = true};
+    options.watch = WatchOptions{.top = 4, .key_mass = piece == 4, .row_weights = true};
     options.log_probability = true;
     Decoding decoding(transformer_, {text.ids, {segments.begin(), segments.begin() + 14}, 2}, options);
     for (int step = 0; step < 20; ++step) {
       const std::vector<std::int32_t> before(decoding.tokens().begin(), decoding.tokens().end());
+      const int head = step % (static_cast<int>(transformer_.config().query_heads) + 1) - 1;
+      decoding.watch_head(head);
       const std::int32_t token = decoding.next();
-      LastRow want(4, {segments.begin(), segments.begin() + std::ssize(before)}, 3);
+      const bool mass = piece == 4;
+      LastRow want(4, {segments.begin(), segments.begin() + std::ssize(before)}, 3, mass);
       const TokenSequence whole{before};
       const auto result =
           transformer_.forward({&whole, 1}, {.threads = 2, .observer = &want, .logits = LogitRows::last});
@@ -140,6 +168,12 @@ TEST_P(DecodingTest, WithCacheIsWithout) {
       EXPECT_EQ(ops::log_probability(result.logits, token), decoding.log_probability());
       ASSERT_NE(decoding.sight(), nullptr);
       EXPECT_EQ(decoding.sight()->row, std::ssize(before) - 1);
+      EXPECT_EQ(decoding.sight()->head, head);
+      expect_row(*decoding.sight(), mass ? want.row_weights : want.key_mass);
+      for (std::size_t i = 0; i < want.row_weights.size() && !mass; ++i) {
+        ASSERT_NEAR(want.row_weights[i], want.key_mass[i], 1e-5f * want.row_weights[i]);  // sinks are rounded otherwise
+      }
+      if (!mass) want.key_mass.clear();
       expect_sight(*decoding.sight(), want);
       if (HasFailure()) FAIL() << "step " << step << ", pieces of " << piece;
     }
@@ -205,6 +239,18 @@ TEST(Decoding, AFullContextIsAnError) {
   const std::string error = format::error_of<BadArgument>([&] { decoding.next(); });
   EXPECT_NE(error.find("the context is full: it holds 6 tokens"), std::string::npos) << error;
   EXPECT_EQ(decoding.tokens().size(), 7u);
+}
+
+TEST(Decoding, RefusesHeadsThatThereAreNot) {
+  DecodingOptions options;
+  options.room = 3;
+  EXPECT_THROW(Decoding(llama(), {{3, 1}}, options).watch_head(0), BadArgument);
+  options.watch = WatchOptions{.row_weights = true};
+  Decoding decoding(llama(), {{3, 1}}, options);
+  const auto heads = static_cast<int>(llama().config().query_heads);
+  decoding.watch_head(heads - 1);
+  EXPECT_THROW(decoding.watch_head(heads), BadArgument);
+  EXPECT_THROW(decoding.watch_head(-2), BadArgument);
 }
 
 TEST(Decoding, RefusesPromptsThatDoNotFit) {

@@ -218,6 +218,7 @@ GenerationState Generation::take_state() {
 std::int64_t Generation::resumed() const { return impl_->decoding.resumed(); }
 
 std::string Generation::flush() { return impl_->flush(); }
+void Generation::watch_head(int head) { impl_->decoding.watch_head(head); }
 const std::optional<GenerationEnd>& Generation::end() const { return impl_->end; }
 const PromptTokens& Generation::prompt() const { return impl_->decoding.prompt(); }
 const std::string& Generation::text() const { return impl_->text; }

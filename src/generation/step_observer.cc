@@ -1,7 +1,11 @@
 #include "src/generation/step_observer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+
+#include "sightline/error.h"
 
 namespace sightline::model {
 namespace {
@@ -27,6 +31,7 @@ StepObserver::StepObserver(const TransformerConfig& config, const WatchOptions& 
   sight_.layers = config.layers;
   sight_.heads = static_cast<int>(config.query_heads);
   sight_.top = options.top;
+  watch_head(options.head);
   if (!options.key_mass) return;
   if (keys > 0 && sums.room == room) {
     sums_ = std::move(sums.layers);
@@ -40,7 +45,16 @@ StepObserver::StepObserver(const TransformerConfig& config, const WatchOptions& 
 std::int64_t StepObserver::bytes(const TransformerConfig& config, const WatchOptions& options, std::int64_t room) {
   const std::int64_t planes = config.layers * config.query_heads;
   const auto numbers = static_cast<std::int64_t>(options.key_mass ? kChains * room + 2 * room : 0);
-  return 4 * planes * numbers;
+  const std::int64_t row = options.row_weights ? (config.layers + config.query_heads) * room : 0;
+  return 4 * (planes * numbers + row);
+}
+
+void StepObserver::watch_head(int head) {
+  if (head < -1 || head >= sight_.heads) {
+    throw BadArgument(
+        fmt::format("head {} was asked for: it can be 0 to {}, or -1 for the mean of all", head, sight_.heads - 1));
+  }
+  options_.head = head;
 }
 
 void StepObserver::adopt(const MassSums& sums, std::int64_t keys) {
@@ -60,8 +74,9 @@ void StepObserver::begin(std::int64_t rows, std::span<const std::int32_t> segmen
   sight_.keys = std::ssize(segment_of_key);
   sight_.row = sight_.keys - 1;
   sight_.segments = segments;
-  for (auto* values :
-       {&sight_.entropy, &sight_.sink_weight, &sight_.top_weight, &sight_.segment_mass, &sight_.key_mass}) {
+  sight_.head = options_.head;
+  for (auto* values : {&sight_.entropy, &sight_.sink_weight, &sight_.top_weight, &sight_.segment_mass, &sight_.key_mass,
+                       &sight_.row_weights}) {
     values->clear();
   }
   sight_.top_key.clear();
@@ -75,6 +90,7 @@ Observations StepObserver::request(const LayerAttention& call) {
   }
   if (options_.key_mass) watch_mass(call, see);
   if (newest_) watch_newest(call.problem.q.shape[1], call.problem.q.shape[2], see);
+  if (newest_ && options_.row_weights) watch_row(call, see);
   return see;
 }
 
@@ -111,6 +127,36 @@ void StepObserver::watch_newest(std::int64_t heads, std::int64_t rows, Observati
   see.segment_mass = segment_mass_.data();
 }
 
+// What keys received from the newest row alone are its weights, taken as the pass goes; chosen rows are computed from
+// the keys once more, which is left for where the mass of all rows is wanted, too.
+void StepObserver::watch_row(const LayerAttention& call, Observations& see) {
+  row_.resize(static_cast<std::size_t>(call.problem.q.shape[1] * call.problem.k.shape[2]));
+  row_index_ = call.problem.q.shape[2] - 1;
+  if (options_.key_mass) {
+    see.rows = {&row_index_, 1};
+    see.row_weights = row_.data();
+  } else {
+    see.key_mass = row_.data();
+    see.mass_row_begin = row_index_;
+  }
+}
+
+void StepObserver::add_row(const LayerAttention& call) {
+  const auto heads = static_cast<std::size_t>(call.problem.q.shape[1]);
+  const auto keys = static_cast<std::size_t>(call.problem.k.shape[2]), begin = sight_.row_weights.size();
+  const auto first = static_cast<std::size_t>(std::max(0, sight_.head));
+  const auto end = sight_.head < 0 ? heads : first + 1;
+  sight_.row_weights.insert(sight_.row_weights.end(), row_.begin() + static_cast<std::ptrdiff_t>(first * keys),
+                            row_.begin() + static_cast<std::ptrdiff_t>((first + 1) * keys));
+  float* const sums = sight_.row_weights.data() + begin;
+  for (std::size_t head = first + 1; head < end; ++head) {
+    const float* const weights = row_.data() + head * keys;
+    for (std::size_t key = 0; key < keys; ++key) sums[key] += weights[key];
+  }
+  const float share = 1.0f / static_cast<float>(end - first);
+  for (std::size_t key = 0; key < keys; ++key) sums[key] *= share;
+}
+
 void StepObserver::done(const LayerAttention& call) {
   if (!newest_) return;
   const std::int64_t heads = call.problem.q.shape[1];
@@ -122,6 +168,7 @@ void StepObserver::done(const LayerAttention& call) {
     append_last_rows(top_weight_, heads, options_.top, sight_.top_weight);
   }
   if (sight_.segments > 0) append_last_rows(segment_mass_, heads, sight_.segments, sight_.segment_mass);
+  if (options_.row_weights) add_row(call);
   sight_.key_mass.insert(sight_.key_mass.end(), key_mass_.begin(), key_mass_.end());
 }
 
@@ -147,7 +194,24 @@ void StepObserver::take_slots(const LayerAttention& call) {
     take_slots_of_head(std::span(slot_weights_).subspan(head * slots, slots),
                        call.key_positions.subspan(head / group * slots, slots));
   }
+  if (options_.row_weights) add_row_of_slots(call);
   if (options_.key_mass) add_mass_of_slots(call);
+}
+
+// Positions whose keys have gone have weight 0.
+void StepObserver::add_row_of_slots(const LayerAttention& call) {
+  const std::int64_t heads = call.problem.q.shape[1], slots = call.problem.k.shape[2];
+  const std::int64_t group = heads / call.problem.k.shape[1];
+  const std::int64_t first = std::max(0, sight_.head), end = sight_.head < 0 ? heads : first + 1;
+  const std::size_t begin = sight_.row_weights.size();
+  sight_.row_weights.resize(begin + static_cast<std::size_t>(sight_.keys));
+  const float share = 1.0f / static_cast<float>(end - first);
+  for (std::int64_t head = first; head < end; ++head) {
+    for (std::int64_t slot = 0; slot < slots; ++slot) {
+      const std::int32_t position = call.key_positions[head / group * slots + slot];
+      sight_.row_weights[begin + static_cast<std::size_t>(position)] += share * slot_weights_[head * slots + slot];
+    }
+  }
 }
 
 void StepObserver::take_slots_of_head(std::span<const float> weights, std::span<const std::int32_t> positions) {

@@ -29,6 +29,8 @@ class StepObserver : public AttentionObserver {
   void done(const LayerAttention& call) override;
 
   const StepSight& sight() const { return sight_; }
+  /// Of which head row_weights are from the next pass on, -1 for the mean. Throws BadArgument.
+  void watch_head(int head);
   /// Gives up the sums so far, of `room` keys; nothing can be observed after that.
   MassSums take_sums() { return {room_, std::move(sums_)}; }
   /// Bytes of the sums, known before they are taken.
@@ -42,6 +44,9 @@ class StepObserver : public AttentionObserver {
   void take_slots(const LayerAttention& call);
   void take_slots_of_head(std::span<const float> weights, std::span<const std::int32_t> positions);
   void add_mass_of_slots(const LayerAttention& call);
+  void add_row_of_slots(const LayerAttention& call);
+  void watch_row(const LayerAttention& call, Observations& see);
+  void add_row(const LayerAttention& call);
 
   WatchOptions options_;
   std::int64_t room_;
@@ -50,12 +55,13 @@ class StepObserver : public AttentionObserver {
   bool newest_ = false, sinks_ = false;
   std::vector<std::vector<float>> sums_;  // of each layer [heads, 16, room]
   // Of the layer at hand, all rows of the pass.
-  std::vector<float> entropy_, sink_weight_, top_weight_, segment_mass_, key_mass_;
+  std::vector<float> entropy_, sink_weight_, top_weight_, segment_mass_, key_mass_, row_;
   std::vector<std::int32_t> top_key_;
   // Where keys have been dropped: weights of the row [heads, slots], and per layer what each position received,
   // [heads, room], in place of sums_.
   std::vector<float> slot_weights_;
   std::vector<std::vector<double>> mass_;
+  std::int64_t row_index_ = 0;
   StepSight sight_;
 };
 
