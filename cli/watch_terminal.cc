@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "cli/interrupt.h"
+#include "cli/streams.h"
 #include "sightline/error.h"
 
 namespace sightline::cli {
@@ -25,6 +26,7 @@ struct Taken {
   int keys = -1;  // whose settings were changed
   termios before{}, raw{};
   volatile std::sig_atomic_t active = 0, changed = 0;
+  volatile std::sig_atomic_t writing = 0, stop_waits = 0;  // a frame, which is not cut in two
 };
 Taken taken;
 
@@ -68,6 +70,10 @@ void handle(int signal, void (*handler)(int), int flags) {
 // Ctrl-Z: the terminal is given back before the program stops as it would without a handler. Where nobody could let it
 // go on (it leads its session), the system does not stop it, and it takes the terminal again at once.
 void on_stop(int) {
+  if (taken.writing) {
+    taken.stop_waits = 1;
+    return;
+  }
   leave();
   handle(SIGTSTP, SIG_DFL, 0);
   raise(SIGTSTP);  // not blocked: SA_NODEFER
@@ -140,6 +146,19 @@ std::string WatchTerminal::read_keys(int milliseconds) {
   if (got > 0) return {buffer, static_cast<std::size_t>(got)};
   if (got == 0) keys_ = -1;  // hung up
   return {};
+}
+
+void WatchTerminal::write_frame(const std::string& frame) {
+  taken.stop_waits = 0;
+  taken.writing = 1;
+  try {
+    write_output(frame);
+  } catch (...) {
+    taken.writing = 0;
+    throw;
+  }
+  taken.writing = 0;
+  if (taken.stop_waits) raise(SIGTSTP);
 }
 
 bool WatchTerminal::is_ready() const {

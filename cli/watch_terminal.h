@@ -30,6 +30,8 @@ class WatchTerminal {
   /// What was typed, waiting for so long at most; a signal ends the wait. Without keys it just waits.
   std::string read_keys(int milliseconds);
 
+  /// Writes a frame; Ctrl-Z waits for its end. Throws as write_output().
+  void write_frame(const std::string& frame);
   /// Whether a frame can be written without waiting for the terminal.
   bool is_ready() const;
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "cli/interrupt.h"
-#include "cli/streams.h"
 
 namespace sightline::cli {
 namespace {
@@ -32,7 +31,7 @@ void WatchView::draw(bool at_once) {
   }
   const Clock::time_point now = Clock::now();
   if (!dirty_ || (!at_once && (now - drawn_ < kBetweenFrames || !terminal_.is_ready()))) return;
-  write_output(screen_.frame());
+  terminal_.write_frame(screen_.frame());
   dirty_ = false;
   drawn_ = now;
 }
