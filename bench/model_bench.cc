@@ -181,7 +181,7 @@ class Decoder {
         arguments_(arguments),
         ids_(std::move(ids)),
         context_(transformer.make_context(std::ssize(ids_), cache_of(arguments))),
-        observer_(transformer.config(), {}, std::ssize(ids_)) {
+        observer_(transformer.config(), {}, std::ssize(ids_), model::MassSums(), 0) {
     for (std::size_t i = 0; i < ids_.size(); ++i)
       segments_.push_back(static_cast<std::int32_t>(kParts * i / ids_.size()));
     advance(arguments.context, nullptr);

@@ -19,8 +19,6 @@ const Session& tiny() {
   return session;
 }
 
-Ids ids_of(const Generation& generation) { return {generation.tokens().begin(), generation.tokens().end()}; }
-
 Generation ended(const Session& session, const GenerationOptions& options, const std::string& prompt = "the cat") {
   Generation generation = session.generate(prompt, options).generation;
   std::string text;
