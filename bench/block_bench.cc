@@ -38,8 +38,9 @@ BENCHMARK(block)->RangeMultiplier(2)->Range(1, 4096)->Unit(benchmark::kMilliseco
 // What `look` observes of a head, without and with the pyramid.
 void pass(benchmark::State& state) {
   const RandomLayer layer(1, 1, kPassTokens, kWidth);
+  const engine::Segments segments{{"special", "text", "first"}, layer.segments};
   engine::PassProgress progress(nullptr, 2);
-  engine::Capture capture({&layer.segments, {}, 6, 0, &progress});
+  engine::Capture capture({&segments, {}, 6, 0, &progress});
   const model::LayerAttention call{model::AttentionKind::self, 0, 0, layer.problem};
   Observations see = capture.request(call);
   if (state.range(0) == 0) see.overview = nullptr;
