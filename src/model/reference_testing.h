@@ -16,7 +16,7 @@ namespace sightline::model {
 
 inline std::vector<std::int64_t> integers(const format::Tensor& tensor) {
   std::vector<std::int64_t> values(tensor.bytes.size() / sizeof(std::int64_t));
-  std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
   return values;
 }
 
