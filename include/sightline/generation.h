@@ -170,7 +170,7 @@ class Generation {
   /// again, the others of the prompt do. Where key mass is watched it is a sum over all rows; if some of the state
   /// would have to go, or it has no sums, all tokens run. A sampled text with the state's seed goes on with its next
   /// random number, with another from that seed's first. Throws BadArgument also for a state of another model, and for
-  /// other types of the cache than the state's.
+  /// other types of the cache than the state's; the state is then as it was.
   Generation(const Model& model, PromptTokens prompt, const GenerationOptions& options, GenerationState&& state);
   Generation(Generation&&) noexcept;
   Generation& operator=(Generation&&) noexcept;

@@ -23,6 +23,10 @@
 namespace sightline::cpu {
 namespace {
 
+class Team;
+// The team of the thread that runs with it, while it is not at work: what its bodies call in turn does without.
+thread_local Team* idle_team = nullptr;
+
 int usable_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -40,7 +44,10 @@ bool without_tbb() { return true; }
 // would wait for ever, now and then. It has threads of its own.
 bool without_tbb() {
   static std::atomic<bool> forked{false};
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    forked = true;
+    idle_team = nullptr;  // of threads that there are not
+  });
   return registered != 0 || forked;
 }
 #endif
@@ -183,9 +190,6 @@ class Team {
   std::atomic<bool> ended_{false};
 };
 
-// The team of the thread that runs with it, while it is not at work: what its bodies call in turn does without.
-thread_local Team* idle_team = nullptr;
-
 class TakenTeam {
  public:
   explicit TakenTeam(Team* next) : before_(std::exchange(idle_team, next)) {}
@@ -200,16 +204,46 @@ class TakenTeam {
   Team* const before_;
 };
 
-// Runs body with the team; its threads are told to end, whatever comes of it.
+// Tells a team's threads to end, whatever comes of what it was for: who waits for them waits after that.
+class TeamEnd {
+ public:
+  explicit TeamEnd(Team& team) : team_(team) {}
+  ~TeamEnd() { team_.end(); }
+  TeamEnd(const TeamEnd&) = delete;
+  TeamEnd& operator=(const TeamEnd&) = delete;
+
+ private:
+  Team& team_;
+};
+
 void lead(Team& team, const std::function<void()>& body) {
   const TakenTeam outer(&team);
+  body();
+}
+
+void lead_threads(Team& team, const std::function<void()>& body) {
+  std::vector<std::jthread> helpers;
+  const TeamEnd end(team);
   try {
-    body();
-  } catch (...) {
-    team.end();
-    throw;
+    for (int i = 1; i < team.size(); ++i) helpers.emplace_back([&] { team.help(); });
+  } catch (const std::system_error&) {  // as many as can be had
   }
-  team.end();
+  lead(team, body);
+}
+
+void lead_tasks(Team& team, const std::function<void()>& body) {
+  tbb::task_group helpers;
+  std::exception_ptr error;
+  try {
+    const TeamEnd end(team);
+    for (int i = 1; i < team.size(); ++i) helpers.run([&] { team.help(); });
+    // Isolated: tasks of the body's own, or of a caller that it calls back, must not take up a helper's part.
+    tbb::this_task_arena::isolate([&] { lead(team, body); });
+  } catch (...) {
+    error = std::current_exception();
+  }
+  helpers.wait();
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace
@@ -238,28 +272,9 @@ void with_team(Workers workers, const std::function<void()>& body) {
   const int size = workers.count();
   if (size == 1 || workers.executor() != nullptr || idle_team != nullptr) return body();
   Team team(size);
-  if (without_tbb()) {
-    std::vector<std::jthread> helpers;
-    try {
-      for (int i = 1; i < size; ++i) helpers.emplace_back([&] { team.help(); });
-    } catch (const std::system_error&) {  // as many as can be had
-    }
-    return lead(team, body);
-  }
+  if (without_tbb()) return lead_threads(team, body);
   tbb::task_arena arena(size);
-  arena.execute([&] {
-    tbb::task_group helpers;
-    for (int i = 1; i < size; ++i) helpers.run([&] { team.help(); });
-    // Isolated: tasks of the body's own, or of a caller that it calls back, must not take up a helper's part.
-    const auto led = [&] { lead(team, body); };
-    try {
-      tbb::this_task_arena::isolate(led);
-    } catch (...) {
-      helpers.wait();
-      throw;
-    }
-    helpers.wait();
-  });
+  arena.execute([&] { lead_tasks(team, body); });
 }
 
 }  // namespace sightline::cpu

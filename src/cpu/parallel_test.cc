@@ -1,7 +1,9 @@
 #include "src/cpu/parallel.h"
 
+#include <sys/wait.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -136,7 +138,54 @@ TEST(WithTeam, LeavesItsHelpersAloneWhenTheBodyHasTasksOfItsOwn) {
   }
   EXPECT_EQ(visits, 5000);
 }
+
+// Called from tasks of a program's own, of which some throw: what is under way in the others is done to its end, or
+// throws, too.
+TEST(WithTeam, WorksInTasksOfACancelledGroup) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::atomic<int> begun{0}, whole{0}, thrown{0};
+    const auto task = [&](int i) {
+      ++begun;
+      std::atomic<int> visits{0};
+      const auto visit = [&](std::int64_t) { ++visits; };
+      with_team(2, [&] {
+        parallel_for(50, 2, visit);
+        if (i % 3 == 0) {
+          ++thrown;
+          throw std::runtime_error("a task");
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        parallel_for(50, 2, visit);
+      });
+      parallel_for(50, 2, visit);
+      whole += visits == 150;
+    };
+    EXPECT_THROW(tbb::parallel_for(0, 12, task), std::runtime_error);
+    EXPECT_EQ(whole + thrown, begun);
+  }
+}
 #endif
+
+// A child of a process has none of its threads, those of a team neither.
+TEST(WithTeam, DoesWithoutInAChildOfItsProcess) {
+  with_team(2, [&] {
+    std::atomic<int> visits{0};
+    const auto visit = [&](std::int64_t) { ++visits; };
+    for (int child = 0; child < 100; ++child) {
+      parallel_for(4, 2, visit);  // whose helper may not have gone to wait yet
+      const pid_t id = fork();
+      if (id == 0) {
+        alarm(20);
+        visits = 0;
+        parallel_for(8, 2, visit);
+        _exit(visits == 8 ? 0 : 1);
+      }
+      int status = -1;
+      ASSERT_EQ(waitpid(id, &status, 0), id);
+      ASSERT_EQ(status, 0) << "child " << child;
+    }
+  });
+}
 
 TEST(ParallelFor, RethrowsOneExceptionAndSkipsTheRest) {
   std::atomic<int> bodies{0};

@@ -29,6 +29,16 @@ void require_prompt(const PromptTokens& prompt, std::int64_t room) {
   }
 }
 
+void require_options(const TransformerConfig& config, const DecodingOptions& options) {
+  if (options.piece < 1) {
+    throw BadArgument(fmt::format("a piece of {} tokens was asked for: it can be 1 or more", options.piece));
+  }
+  if (options.audit && options.cache.drop.kind == DropKind::none) {
+    throw BadArgument("an audit is of keys that are dropped, and no rule of dropping is given");
+  }
+  if (options.watch) require_head(config.query_heads, options.watch->head);
+}
+
 void require_fit(const Transformer& transformer, const GenerationState::Impl& state, const ContextOptions& cache) {
   if (!transformer.owns(state.context)) {
     throw BadArgument("the state is of another model, and cannot go on with this one");
@@ -62,16 +72,11 @@ Decoding::Decoding(Transformer transformer, PromptTokens prompt, const DecodingO
     : transformer_(std::move(transformer)),
       options_(options),
       prompt_(std::move(prompt)),
+      sampler_(options.sampling),
       context_(first_context(state)),
       resumed_(context_.length()),
-      sampler_(options.sampling),
       tokens_(prompt_.ids),
       segments_(prompt_.segments) {
-  if (options.piece < 1)
-    throw BadArgument(fmt::format("a piece of {} tokens was asked for: it can be 1", options.piece));
-  if (options.audit && options.cache.drop.kind == DropKind::none) {
-    throw BadArgument("an audit is of keys that are dropped, and no rule of dropping is given");
-  }
   if (options.watch) {
     MassSums sums = resumed_ > 0 ? std::move(state->mass) : MassSums{};
     observer_.emplace(transformer_.config(), *options.watch, room(), std::move(sums), resumed_);
@@ -80,7 +85,9 @@ Decoding::Decoding(Transformer transformer, PromptTokens prompt, const DecodingO
   segments_.resize(tokens_.size(), -1);
 }
 
+// All is checked before anything of the state is moved.
 Context Decoding::first_context(GenerationState::Impl* state) const {
+  require_options(transformer_.config(), options_);
   require_prompt(prompt_, options_.room);
   if (state == nullptr) return transformer_.make_context(options_.room, options_.cache);
   require_fit(transformer_, *state, options_.cache);
@@ -97,6 +104,10 @@ Context Decoding::first_context(GenerationState::Impl* state) const {
 GenerationState Decoding::take_state() {
   require_not_taken();
   taken_ = true;
+  if (left() == 0) {  // no token came of the last row, which is left to go on with
+    context_.truncate(context_.length() - 1);
+    sums_hold_ = false;
+  }
   const bool observed = !prompt_.segments.empty();
   GenerationState::Impl state{std::move(context_), tokens_, observed ? segments_ : std::vector<std::int32_t>(),
                               prompt_.segment_count};
@@ -148,7 +159,9 @@ void Decoding::compare(std::int32_t token, std::span<const float> logits) {
 }
 
 void Decoding::watch_head(int head) {
-  if (!observer_) throw BadArgument("no head can be watched in a generation that is not: ask for it in its options");
+  if (!options_.watch || !options_.watch->row_weights) {
+    throw BadArgument("a head is watched in a generation whose rows are: ask for row_weights in its options");
+  }
   observer_->watch_head(head);
 }
 
@@ -169,6 +182,7 @@ void Decoding::read_prompt() {
 
 // Sums of mass would be those of half a pass where it was broken off: it is not, once it has begun.
 std::vector<float> Decoding::run(std::int64_t count, bool newest) {
+  if (!sums_hold_) throw BadArgument("no token follows: a pass that summed what keys receive was broken off");
   const std::int64_t prompt_length = std::ssize(prompt_.ids);
   PieceProgress progress(options_.progress, std::min(context_.length(), prompt_length), prompt_length);
   if (!observer_ || !observer_->sums_mass()) return pass(count, newest, progress.hook());

@@ -62,8 +62,8 @@ class Decoding {
   /// As Generation::watch_head().
   void watch_head(int head);
 
-  std::int64_t cache_bytes() const { return context_.bytes(); }
-  const DropAccount* drops() const { return context_.is_dropping() ? &context_.drops() : nullptr; }
+  std::int64_t cache_bytes() const { return taken_ ? 0 : context_.bytes(); }
+  const DropAccount* drops() const { return !taken_ && context_.is_dropping() ? &context_.drops() : nullptr; }
   const std::optional<Departure>& departure() const { return departure_; }
 
  private:
@@ -81,16 +81,16 @@ class Decoding {
   Transformer transformer_;
   DecodingOptions options_;
   PromptTokens prompt_;
+  ops::Sampler sampler_;
   Context context_;
   std::int64_t resumed_;
-  ops::Sampler sampler_;
   std::optional<StepObserver> observer_;
   std::optional<FullRun> full_;  // of an audit, until the texts part
   std::optional<Departure> departure_;
   std::vector<std::int32_t> tokens_;
   std::vector<std::int32_t> segments_;  // of each token
   double log_probability_ = 0;
-  bool sums_hold_ = true;  // false: a pass that summed mass was broken off
+  bool sums_hold_ = true;  // false: sums of mass are not those of the context's rows
   bool taken_ = false;
 };
 

@@ -245,6 +245,8 @@ TEST(Decoding, RefusesHeadsThatThereAreNot) {
   DecodingOptions options;
   options.room = 3;
   EXPECT_THROW(Decoding(llama(), {{3, 1}}, options).watch_head(0), BadArgument);
+  options.watch = WatchOptions{};
+  EXPECT_THROW(Decoding(llama(), {{3, 1}}, options).watch_head(0), BadArgument);
   options.watch = WatchOptions{.row_weights = true};
   Decoding decoding(llama(), {{3, 1}}, options);
   const auto heads = static_cast<int>(llama().config().query_heads);

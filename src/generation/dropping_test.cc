@@ -30,7 +30,7 @@ class DroppedDecodingTest : public testing::TestWithParam<std::string> {
     DecodingOptions options;
     options.room = kRoom;
     options.threads = 1;
-    options.watch = WatchOptions{.top = 4, .key_mass = true};
+    options.watch = WatchOptions{.top = 4, .key_mass = true, .row_weights = true};
     options.log_probability = true;
     if (rule != nullptr) options.cache.drop = parse_drop_rule(rule);
     return options;
@@ -38,12 +38,19 @@ class DroppedDecodingTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(DroppedDecodingTest, IsTheFullOneWhereAllIsKept) {
-  for (const char* rule : {"mass,keep=48", "sinks+window,keep=48"}) {
-    DecodingOptions audited = options(rule);
-    audited.audit = true;
-    audited.sampling = {.temperature = 1.5, .seed = 11};
+  const DType types[][2] = {{DType::f32, DType::f32}, {DType::f16, DType::i8_row}, {DType::q4_1, DType::bf16}};
+  for (int turn = 0; turn < 6; ++turn) {
     DecodingOptions plain = options(nullptr);
-    plain.sampling = audited.sampling;
+    plain.sampling = {.temperature = 1.5, .seed = 11};
+    plain.cache.keys = types[turn / 2][0];
+    plain.cache.values = types[turn / 2][1];
+    plain.watch->key_mass = turn != 3;  // the weights of the row then come another way
+    plain.watch->head = turn % 3 - 1;
+    DecodingOptions audited = plain;
+    audited.cache.drop = parse_drop_rule(turn % 2 == 0 ? "mass,keep=48" : "sinks+window,keep=48");
+    audited.audit = true;
+    audited.threads = 1 + turn % 3;
+    audited.piece = 7;
     Decoding want(transformer_, prompt(), plain), got(transformer_, prompt(), audited);
     while (!want.is_full()) {
       ASSERT_EQ(want.next(), got.next());
@@ -57,6 +64,8 @@ TEST_P(DroppedDecodingTest, IsTheFullOneWhereAllIsKept) {
       EXPECT_EQ(a.top_weight, b.top_weight);
       ASSERT_EQ(a.key_mass.size(), b.key_mass.size());
       for (std::size_t i = 0; i < a.key_mass.size(); ++i) EXPECT_NEAR(a.key_mass[i], b.key_mass[i], 1e-4);
+      ASSERT_EQ(a.row_weights.size(), b.row_weights.size());
+      for (std::size_t i = 0; i < a.row_weights.size(); ++i) EXPECT_NEAR(a.row_weights[i], b.row_weights[i], 1e-6);
       ASSERT_EQ(a.segment_mass.size(), b.segment_mass.size());
       for (std::size_t i = 0; i < a.segment_mass.size(); ++i) EXPECT_NEAR(a.segment_mass[i], b.segment_mass[i], 1e-5);
     }

@@ -36,6 +36,7 @@ void require_range(const TransformerConfig& config, const GenerationOptions& opt
     if (token >= 0 && token < config.vocabulary) continue;
     throw BadArgument(fmt::format("{} is no token to stop at: the model's are 0 to {}", token, config.vocabulary - 1));
   }
+  StopText{options.stop_texts};  // refuses an empty one
   if (options.watch && (options.watch->top < 0 || options.watch->top > kMaxTopKeys)) {
     throw BadArgument(fmt::format("top is {}: it can be 0 (no keys) to {}", options.watch->top, kMaxTopKeys));
   }

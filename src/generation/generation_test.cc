@@ -189,7 +189,7 @@ TEST(Generation, RefusesPromptsThatAreNone) {
   EXPECT_THROW(Generation(tiny(), "\xFF"), BadArgument);
   EXPECT_THROW(Generation(tiny(), PromptTokens{}), BadArgument);
   EXPECT_THROW(Generation(tiny(), {{1, 2}, {0}, 1}), BadArgument);     // a segment for each token
-  EXPECT_THROW(Generation(tiny(), {{1, 2}, {0, 1}, 1}), BadArgument);  // below the count
+  EXPECT_THROW(Generation(tiny(), {{1, 2}, {0, 2}, 1}), BadArgument);  // to that of what is generated
   for (const std::int32_t id : {-1, 399}) {
     Generation generation(tiny(), PromptTokens{{id}});
     EXPECT_THROW(generation.next(), BadArgument) << id;

@@ -7,13 +7,14 @@
 
 #include "sightline/context.h"
 #include "sightline/generation.h"
+#include "src/model/prompt_mass.h"
 
 namespace sightline::model {
 
 /// Sums of what each key received, of each layer [heads, 16, room], for the tokens of a context: see
 /// Observations::mass_sums.
 struct MassSums {
-  static constexpr std::int64_t kChains = 16;  // sums a key, as Observations::mass_sums has them
+  static constexpr std::int64_t kChains = PromptMass::kChains;
 
   std::int64_t room = 0;
   std::vector<std::vector<float>> layers;  // none: they were not watched

@@ -266,12 +266,65 @@ TEST(State, RefusesWhatCannotGoOn) {
   EXPECT_THROW(Decoding(llama(), {}, all_observed(false), state()), BadArgument);
 }
 
+// What is refused takes nothing: the state still goes on.
+TEST(State, StaysWhatItWasWhereItIsRefused) {
+  const std::vector<Step> want = uninterrupted(llama(), all_observed(true));
+  Decoding before(llama(), prompt_of(llama()), all_observed(true));
+  steps_of(before, 5);
+  GenerationState state = before.take_state();
+  const Transformer other = Transformer::load(conformance_model("llama"));
+  const auto refused = [&](const Transformer& transformer, const auto& change) {
+    DecodingOptions options = all_observed(true);
+    PromptTokens prompt = state.prompt();
+    change(options, prompt);
+    EXPECT_THROW(Decoding(transformer, std::move(prompt), options, std::move(state)), BadArgument);
+  };
+  refused(other, [](auto&, auto&) {});
+  refused(llama(), [](auto& options, auto&) { options.piece = 0; });
+  refused(llama(), [](auto& options, auto&) { options.audit = true; });
+  refused(llama(), [](auto& options, auto&) { options.watch->head = 64; });
+  refused(llama(), [](auto& options, auto&) { options.sampling.temperature = -1; });
+  refused(llama(), [](auto& options, auto&) { options.cache.keys = DType::f16; });
+  refused(llama(), [](auto& options, auto&) { options.room = 3; });
+  refused(llama(), [](auto& options, auto&) { options.room = 1 << 30; });
+  refused(llama(), [](auto& options, auto&) { options.cache.page_size = -1; });
+  refused(llama(), [](auto&, auto& prompt) { prompt.segments.pop_back(); });
+  EXPECT_EQ(state.kept(), kPrompt + 4);
+  EXPECT_TRUE(state.has_key_mass());
+  EXPECT_GT(state.bytes(), 0);
+  PromptTokens prompt = state.prompt();
+  Decoding resumed(llama(), std::move(prompt), all_observed(true), std::move(state));
+  EXPECT_EQ(resumed.resumed(), kPrompt + 4);
+  expect_same(steps_of(resumed, kSteps - 5), {want.begin() + 5, want.end()});
+}
+
+// A row that went through without a token leaves one to go on with, too, and no sums that would count it twice.
+TEST(State, OfARowThatGaveNoToken) {
+  EditableModel edited(std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "tests/data/tiny-decoder");
+  std::vector<std::byte> damaged(edited.tensors.at("model.norm.weight").bytes.size(), std::byte{0xff});  // NaN
+  edited.tensors.at("model.norm.weight").bytes = damaged;
+  for (const bool key_mass : {false, true}) {
+    Decoding decoding(edited.load(), {{3, 1, 4}}, all_observed(key_mass));
+    EXPECT_THROW(decoding.next(), BadFile);
+    EXPECT_THROW(decoding.next(), Error);
+    const GenerationState state = decoding.take_state();
+    EXPECT_EQ(state.tokens().size(), 3u);
+    EXPECT_EQ(state.kept(), 2);
+    EXPECT_FALSE(state.has_key_mass());
+  }
+}
+
 TEST(State, IsTakenOnce) {
   Decoding decoding(llama(), {{3, 1, 4}}, all_observed(false));
   decoding.next();
+  EXPECT_GT(decoding.cache_bytes(), 0);
   const GenerationState state = decoding.take_state();
   EXPECT_EQ(decoding.tokens().size(), 4u);
   EXPECT_EQ(decoding.room(), 40);
+  EXPECT_EQ(decoding.cache_bytes(), 0);
+  EXPECT_EQ(decoding.drops(), nullptr);
+  EXPECT_EQ(decoding.sight()->row, 2);
+  EXPECT_FALSE(decoding.is_full());
   EXPECT_THROW(decoding.next(), BadArgument);
   EXPECT_THROW(decoding.read_prompt(), BadArgument);
   EXPECT_THROW(decoding.take_state(), BadArgument);

@@ -23,7 +23,21 @@ void append_last_rows(const std::vector<T>& values, std::int64_t heads, std::int
   }
 }
 
+// Where the keys of a query head stand, by slot; empty where each stands at its index.
+std::span<const std::int32_t> positions_of(const LayerAttention& call, std::int64_t head) {
+  if (call.key_positions.empty()) return {};
+  const TensorView& k = call.problem.k;
+  const std::int64_t group = call.problem.q.shape[1] / k.shape[1];
+  return call.key_positions.subspan(head / group * k.shape[2], k.shape[2]);
+}
+
 }  // namespace
+
+void require_head(std::int64_t heads, int head) {
+  if (head >= -1 && head < heads) return;
+  throw BadArgument(
+      fmt::format("head {} was asked for: it can be 0 to {}, or -1 for the mean of all", head, heads - 1));
+}
 
 StepObserver::StepObserver(const TransformerConfig& config, const WatchOptions& options, std::int64_t room,
                            MassSums&& sums, std::int64_t keys)
@@ -31,7 +45,6 @@ StepObserver::StepObserver(const TransformerConfig& config, const WatchOptions& 
   sight_.layers = config.layers;
   sight_.heads = static_cast<int>(config.query_heads);
   sight_.top = options.top;
-  watch_head(options.head);
   if (!options.key_mass) return;
   if (keys > 0 && sums.room == room) {
     sums_ = std::move(sums.layers);
@@ -50,10 +63,7 @@ std::int64_t StepObserver::bytes(const TransformerConfig& config, const WatchOpt
 }
 
 void StepObserver::watch_head(int head) {
-  if (head < -1 || head >= sight_.heads) {
-    throw BadArgument(
-        fmt::format("head {} was asked for: it can be 0 to {}, or -1 for the mean of all", head, sight_.heads - 1));
-  }
+  require_head(sight_.heads, head);
   options_.head = head;
 }
 
@@ -84,14 +94,23 @@ void StepObserver::begin(std::int64_t rows, std::span<const std::int32_t> segmen
 
 Observations StepObserver::request(const LayerAttention& call) {
   Observations see;
+  if (newest_) watch_entropy(call, see);
   if (!call.key_positions.empty()) {
     watch_slots(call, see);
     return see;
   }
   if (options_.key_mass) watch_mass(call, see);
-  if (newest_) watch_newest(call.problem.q.shape[1], call.problem.q.shape[2], see);
+  if (newest_) watch_newest(call, see);
   if (newest_ && options_.row_weights) watch_row(call, see);
   return see;
+}
+
+void StepObserver::watch_entropy(const LayerAttention& call, Observations& see) {
+  entropy_.resize(static_cast<std::size_t>(call.problem.q.shape[1] * call.problem.q.shape[2]));
+  see.entropy = entropy_.data();
+  if (!sinks_) return;
+  sink_weight_.resize(entropy_.size());
+  see.sink_weight = sink_weight_.data();
 }
 
 void StepObserver::watch_mass(const LayerAttention& call, Observations& see) {
@@ -105,14 +124,8 @@ void StepObserver::watch_mass(const LayerAttention& call, Observations& see) {
   see.mass_sums_keys = room_;
 }
 
-void StepObserver::watch_newest(std::int64_t heads, std::int64_t rows, Observations& see) {
-  const auto all = static_cast<std::size_t>(heads * rows);
-  entropy_.resize(all);
-  see.entropy = entropy_.data();
-  if (sinks_) {
-    sink_weight_.resize(all);
-    see.sink_weight = sink_weight_.data();
-  }
+void StepObserver::watch_newest(const LayerAttention& call, Observations& see) {
+  const auto all = static_cast<std::size_t>(call.problem.q.shape[1] * call.problem.q.shape[2]);
   if (options_.top > 0) {
     top_key_.resize(all * static_cast<std::size_t>(options_.top));
     top_weight_.resize(top_key_.size());
@@ -141,20 +154,24 @@ void StepObserver::watch_row(const LayerAttention& call, Observations& see) {
   }
 }
 
+// The weights of one head, or the mean over heads, by position: 0 where the key has gone.
 void StepObserver::add_row(const LayerAttention& call) {
-  const auto heads = static_cast<std::size_t>(call.problem.q.shape[1]);
-  const auto keys = static_cast<std::size_t>(call.problem.k.shape[2]), begin = sight_.row_weights.size();
-  const auto first = static_cast<std::size_t>(std::max(0, sight_.head));
-  const auto end = sight_.head < 0 ? heads : first + 1;
-  sight_.row_weights.insert(sight_.row_weights.end(), row_.begin() + static_cast<std::ptrdiff_t>(first * keys),
-                            row_.begin() + static_cast<std::ptrdiff_t>((first + 1) * keys));
+  const std::int64_t heads = call.problem.q.shape[1], keys = call.problem.k.shape[2];
+  const std::int64_t first = std::max(0, sight_.head), end = sight_.head < 0 ? heads : first + 1;
+  const std::size_t begin = sight_.row_weights.size();
+  sight_.row_weights.resize(begin + static_cast<std::size_t>(sight_.keys));
   float* const sums = sight_.row_weights.data() + begin;
-  for (std::size_t head = first + 1; head < end; ++head) {
+  for (std::int64_t head = first; head < end; ++head) {
     const float* const weights = row_.data() + head * keys;
-    for (std::size_t key = 0; key < keys; ++key) sums[key] += weights[key];
+    const std::span<const std::int32_t> positions = positions_of(call, head);
+    if (positions.empty()) {
+      for (std::int64_t key = 0; key < keys; ++key) sums[key] += weights[key];
+    } else {
+      for (std::int64_t slot = 0; slot < keys; ++slot) sums[positions[slot]] += weights[slot];
+    }
   }
   const float share = 1.0f / static_cast<float>(end - first);
-  for (std::size_t key = 0; key < keys; ++key) sums[key] *= share;
+  for (std::int64_t key = 0; key < sight_.keys; ++key) sums[key] *= share;
 }
 
 void StepObserver::done(const LayerAttention& call) {
@@ -175,43 +192,18 @@ void StepObserver::done(const LayerAttention& call) {
 // A row of keys that are left after others have gone: slots stand for other positions in each head, so that what is
 // told of keys is worked out here, from all weights of the row.
 void StepObserver::watch_slots(const LayerAttention& call, Observations& see) {
-  const auto heads = static_cast<std::size_t>(call.problem.q.shape[1]);
-  entropy_.resize(heads);
-  see.entropy = entropy_.data();
-  if (sinks_) {
-    sink_weight_.resize(heads);
-    see.sink_weight = sink_weight_.data();
-  }
-  slot_weights_.resize(heads * static_cast<std::size_t>(call.problem.k.shape[2]));
+  row_.resize(static_cast<std::size_t>(call.problem.q.shape[1] * call.problem.k.shape[2]));
   see.rows = kOneRow;
-  see.row_weights = slot_weights_.data();
+  see.row_weights = row_.data();
 }
 
 void StepObserver::take_slots(const LayerAttention& call) {
-  const std::int64_t heads = call.problem.q.shape[1], slots = call.problem.k.shape[2];
-  const std::int64_t group = heads / call.problem.k.shape[1];
-  for (std::int64_t head = 0; head < heads; ++head) {
-    take_slots_of_head(std::span(slot_weights_).subspan(head * slots, slots),
-                       call.key_positions.subspan(head / group * slots, slots));
+  const std::int64_t slots = call.problem.k.shape[2];
+  for (std::int64_t head = 0; head < call.problem.q.shape[1]; ++head) {
+    take_slots_of_head(std::span(row_).subspan(head * slots, slots), positions_of(call, head));
   }
-  if (options_.row_weights) add_row_of_slots(call);
+  if (options_.row_weights) add_row(call);
   if (options_.key_mass) add_mass_of_slots(call);
-}
-
-// Positions whose keys have gone have weight 0.
-void StepObserver::add_row_of_slots(const LayerAttention& call) {
-  const std::int64_t heads = call.problem.q.shape[1], slots = call.problem.k.shape[2];
-  const std::int64_t group = heads / call.problem.k.shape[1];
-  const std::int64_t first = std::max(0, sight_.head), end = sight_.head < 0 ? heads : first + 1;
-  const std::size_t begin = sight_.row_weights.size();
-  sight_.row_weights.resize(begin + static_cast<std::size_t>(sight_.keys));
-  const float share = 1.0f / static_cast<float>(end - first);
-  for (std::int64_t head = first; head < end; ++head) {
-    for (std::int64_t slot = 0; slot < slots; ++slot) {
-      const std::int32_t position = call.key_positions[head / group * slots + slot];
-      sight_.row_weights[begin + static_cast<std::size_t>(position)] += share * slot_weights_[head * slots + slot];
-    }
-  }
 }
 
 void StepObserver::take_slots_of_head(std::span<const float> weights, std::span<const std::int32_t> positions) {
@@ -236,7 +228,6 @@ void StepObserver::take_slots_of_head(std::span<const float> weights, std::span<
 // Sums go on from those of the rows before any key had gone.
 void StepObserver::add_mass_of_slots(const LayerAttention& call) {
   const std::int64_t heads = call.problem.q.shape[1], slots = call.problem.k.shape[2];
-  const std::int64_t group = heads / call.problem.k.shape[1];
   mass_.resize(sums_.size());
   std::vector<double>& mass = mass_[call.layer];
   if (mass.empty()) {
@@ -250,9 +241,9 @@ void StepObserver::add_mass_of_slots(const LayerAttention& call) {
   }
   for (std::int64_t head = 0; head < heads; ++head) {
     double* const of_head = mass.data() + head * room_;
+    const std::span<const std::int32_t> positions = positions_of(call, head);
     for (std::int64_t slot = 0; slot < slots; ++slot) {
-      of_head[call.key_positions[head / group * slots + slot]] +=
-          static_cast<double>(slot_weights_[head * slots + slot]);
+      of_head[positions[slot]] += static_cast<double>(row_[head * slots + slot]);
     }
     sight_.key_mass.insert(sight_.key_mass.end(), of_head, of_head + sight_.keys);
   }

@@ -12,10 +12,14 @@
 
 namespace sightline::model {
 
+/// Throws BadArgument for a head that row_weights cannot be of: of `heads`, or -1 for the mean.
+void require_head(std::int64_t heads, int head);
+
 /// Watches a text as it grows in a context: of every pass the newest row, and the mass that keys received so far.
 class StepObserver : public AttentionObserver {
  public:
-  /// `room`: tokens of the context, which has `keys` of them; `sums`: of their rows, if mass is watched and it has any.
+  /// `options`: checked. `room`: tokens of the context, which has `keys` of them; `sums`: of their rows, if mass is
+  /// watched and it has any.
   StepObserver(const TransformerConfig& config, const WatchOptions& options, std::int64_t room, MassSums&& sums,
                std::int64_t keys);
 
@@ -39,12 +43,12 @@ class StepObserver : public AttentionObserver {
  private:
   void adopt(const MassSums& sums, std::int64_t keys);
   void watch_mass(const LayerAttention& call, Observations& see);
-  void watch_newest(std::int64_t heads, std::int64_t rows, Observations& see);
+  void watch_entropy(const LayerAttention& call, Observations& see);
+  void watch_newest(const LayerAttention& call, Observations& see);
   void watch_slots(const LayerAttention& call, Observations& see);
   void take_slots(const LayerAttention& call);
   void take_slots_of_head(std::span<const float> weights, std::span<const std::int32_t> positions);
   void add_mass_of_slots(const LayerAttention& call);
-  void add_row_of_slots(const LayerAttention& call);
   void watch_row(const LayerAttention& call, Observations& see);
   void add_row(const LayerAttention& call);
 
@@ -55,11 +59,10 @@ class StepObserver : public AttentionObserver {
   bool newest_ = false, sinks_ = false;
   std::vector<std::vector<float>> sums_;  // of each layer [heads, 16, room]
   // Of the layer at hand, all rows of the pass.
-  std::vector<float> entropy_, sink_weight_, top_weight_, segment_mass_, key_mass_, row_;
+  std::vector<float> entropy_, sink_weight_, top_weight_, segment_mass_, key_mass_;
+  std::vector<float> row_;  // weights of the newest row alone, [heads, keys or slots]
   std::vector<std::int32_t> top_key_;
-  // Where keys have been dropped: weights of the row [heads, slots], and per layer what each position received,
-  // [heads, room], in place of sums_.
-  std::vector<float> slot_weights_;
+  // Where keys have been dropped: of each layer what each position received, [heads, room], in place of sums_.
   std::vector<std::vector<double>> mass_;
   std::int64_t row_index_ = 0;
   StepSight sight_;

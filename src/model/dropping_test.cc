@@ -208,32 +208,36 @@ TEST_P(DroppingTest, NeitherPiecesNorThreadsNorPagesChangeABit) {
   }
 }
 
-// Watches all that there is of a pass, the masses of keys among it, and so leaves no place for the context's own sums.
-class WatchesMass : public AttentionObserver {
+// Watches what a context that drops keys takes of a pass, too: some of it, or all, so that no place is left for the
+// context's own sums.
+class Watches : public AttentionObserver {
  public:
+  Watches(bool mass, bool rows, Measure measure) : of_mass_(mass), of_rows_(rows), measure_(measure) {}
   Observations request(const LayerAttention& call) override {
     mass_.assign(call.problem.q.shape[1] * call.problem.k.shape[2], 0);
     lse_.assign(call.problem.q.shape[1] * call.problem.q.shape[2], 0);
     Observations see;
-    see.key_mass = mass_.data();
-    see.measure = Measure::value_weight;
+    see.measure = measure_;
     see.lse = lse_.data();
+    if (of_mass_) see.key_mass = mass_.data();
     see.rows = rows_;
     weights_.assign(rows_.size() * mass_.size(), 0);
-    see.row_weights = weights_.data();
+    if (of_rows_) see.row_weights = weights_.data();
     return see;
   }
   void done(const LayerAttention&) override {}
 
  private:
+  bool of_mass_, of_rows_;
+  Measure measure_;
   std::vector<std::int64_t> rows_ = {0, 0};
   std::vector<float> mass_, weights_, lse_;
 };
 
 TEST_P(DroppingTest, ObserversChangeNothing) {
-  for (const char* text : {"mass,keep=8,recent=3", "sinks+window,keep=9"}) {
-    const DropRule rule = parse_drop_rule(text);
-    WatchesMass observer;
+  for (int turn = 0; turn < 8; ++turn) {
+    const DropRule rule = parse_drop_rule(turn < 4 ? "mass,keep=8,recent=3" : "sinks+window,keep=9");
+    Watches observer(turn & 1, turn & 2, turn == 1 || turn >= 5 ? Measure::weight : Measure::value_weight);
     Context plain = after_prompt({.drop = rule}), watched = transformer_.make_context(kLength, {.drop = rule});
     const ForwardOptions how{.threads = 1, .observer = &observer, .logits = LogitRows::last};
     add(watched, kPrompt, how);

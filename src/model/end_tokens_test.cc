@@ -1,5 +1,6 @@
 #include "src/model/end_tokens.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -66,7 +67,7 @@ TEST(EndTokens, AreListedInTheDocumentation) {
   const auto page = std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "docs/generate.md";
   const std::string text = format::read_file(page, std::size_t{1} << 20);
   for (const std::string_view piece : tokenizer::end_pieces()) {
-    EXPECT_NE(text.find("`" + std::string(piece) + "`"), std::string::npos) << piece;
+    EXPECT_NE(text.find(fmt::format("`{}`", piece)), std::string::npos) << piece;
   }
 }
 

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace sightline::model {
-namespace {
-
-constexpr std::int64_t kChains = 16;  // sums a key, as Observations::mass_sums has them
-
-}  // namespace
 
 PromptMass::PromptMass(const TransformerConfig& config, std::int64_t room)
     : query_heads_(config.query_heads),

@@ -14,6 +14,8 @@ namespace sightline::model {
 /// query head (Observations::mass_sums), so that no piece of the text changes a bit of them.
 class PromptMass {
  public:
+  static constexpr std::int64_t kChains = 16;  // sums a key, as Observations::mass_sums has them
+
   /// Throws OutOfMemory.
   PromptMass(const TransformerConfig& config, std::int64_t room);
 

@@ -143,13 +143,14 @@ void PrunedLayer::bind(AttentionProblem& problem) {
 // Of a single row the mass of keys is its weights, bit by bit, and comes along with the pass, where weights of chosen
 // rows are worked out once more.
 void PrunedLayer::watch(Observations& see) {
+  float* const weights = room_for_weights();
   if (see.key_mass == nullptr && see.mass_sums == nullptr && see.measure == Measure::weight) {
-    see.key_mass = room_for_weights();
+    see.key_mass = weights;
     see.mass_row_begin = 0;
     see.mass_row_end = INT64_MAX;
   } else if (see.row_weights == nullptr || see.rows.empty()) {
     see.rows = kRow;
-    see.row_weights = room_for_weights();
+    see.row_weights = weights;
   }
   if (aside_ && see.lse == nullptr) see.lse = lse_.data();
 }
@@ -163,9 +164,8 @@ void PrunedLayer::take(const AttentionProblem& problem, const Observations& see,
   const bool own = see.key_mass == weights_.data() || see.row_weights == weights_.data();
   if (!own) {  // an observer's, of which all rows are the one row
     const std::int64_t keys = count_ + 1, stride = std::ssize(see.rows) * keys;
-    float* const to = room_for_weights();
     for (std::int64_t head = 0; head < sizes_.query_heads; ++head) {
-      std::copy_n(see.row_weights + head * stride, keys, to + head * keys);
+      std::copy_n(see.row_weights + head * stride, keys, weights_.data() + head * keys);
     }
   }
   if (!aside_) return;
