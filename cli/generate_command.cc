@@ -43,10 +43,12 @@ void run_generate(const Options& options) {
   require_writable(options);
   const engine::Session session = open_session(options);
   engine::require_maps(session.model(), {options.layer, options.head});
-  if (!options.output.empty()) session.require_run_memory(how);
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole
   std::optional<engine::Prompt> prompt;
   if (input) prompt = prompt_of(*input, options, session, /*answering=*/true);
+  if (!options.output.empty()) {
+    session.require_run_memory(how, prompt ? engine::segment_count(prompt->segments) : engine::kFixedSegments);
+  }
   engine::PromptedGeneration prompted = begin_generation(session, options, prompt, how);
   if (options.temperature > 0) write_note(fmt::format("seed {}", how.sampling.seed));
   for (const std::string& note : engine::knock_out_notes(prompted.knock_outs, /*causal=*/true)) write_note(note);

@@ -7,7 +7,7 @@
 #include "cli/streams.h"
 #include "src/engine/chat.h"
 #include "src/format/file.h"
-#include "src/format/json.h"
+#include "src/format/ordered_json.h"
 
 namespace sightline::cli {
 namespace {
@@ -26,9 +26,7 @@ void require_no_text(const Options& options) {
 }
 
 Json read_tools(const std::string& path) {
-  const std::string text = format::read_file(path, engine::kMaxTextBytes);
-  format::parse_json(text, path);  // within limits, and no name twice
-  Json tools = Json::parse(text);
+  Json tools = format::parse_ordered_json(format::read_file(path, engine::kMaxTextBytes), path);
   if (!tools.is_array()) throw BadArgument(fmt::format("{}: is no list of tools: write [{{...}}, ...]", path));
   return tools;
 }

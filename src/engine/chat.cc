@@ -11,7 +11,7 @@
 
 #include "sightline/error.h"
 #include "src/engine/segments.h"
-#include "src/format/json.h"
+#include "src/format/ordered_json.h"
 
 namespace sightline::engine {
 namespace {
@@ -20,6 +20,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kTemplate = "template", kAnswering = "assistant",
                            kForm = R"({"role": "user", "content": "..."})";
+
+constexpr std::string_view kExtra = "extra";  // ChatSpan::field of "chat_template_kwargs"
 
 const Json& messages_of(const Json& conversation) {
   return conversation.is_object() ? conversation.at("messages") : conversation;
@@ -101,7 +103,7 @@ class PromptParts {
     const std::string_view text = std::string_view(prompt_.text).substr(span.begin, span.end - span.begin);
     const bool role = span.message && span.field == "role";
     if (!role || !is_word(text)) prompt_.plain.push_back({span.begin, span.end});
-    if (role) return;
+    if (role || (!span.message && span.field == kExtra)) return;  // part of what the template says
     fill(span.begin);
     prompt_.segments.push_back({span.message ? names_[*span.message] : span.field, span.begin, span.end});
     done_ = span.end;
@@ -139,8 +141,7 @@ class PromptParts {
 }  // namespace
 
 Json parse_conversation(std::string_view text, std::string_view name) {
-  format::parse_json(text, name);  // within limits, and no name twice
-  Json conversation = Json::parse(text);
+  Json conversation = format::parse_ordered_json(text, name);
   require_conversation(conversation, name);
   return conversation;
 }

@@ -24,9 +24,9 @@ class Chat {
 
   /// The prompt of a conversation, which parse_conversation() gave or has its form. Its segments: of each message what
   /// stands in it, named by its role ("user", of later ones "user 2"), "tools" and "documents", and what the template
-  /// says itself, "template"; its answers: the messages of "assistant". In messages nothing is a control token,
-  /// whatever it spells. With `add_generation_prompt` it ends where an answer begins. Throws jinja::TemplateRefusal
-  /// with the template's words, and what ChatTemplate::render_spans() throws.
+  /// says itself, "template"; its answers: the messages of "assistant". In messages, and in what comes with
+  /// them, nothing is a control token, whatever it spells. With `add_generation_prompt` it ends where an answer begins.
+  /// Throws jinja::TemplateRefusal with the template's words, and what ChatTemplate::render_spans() throws.
   Prompt prompt(const nlohmann::ordered_json& conversation, bool add_generation_prompt) const;
 
  private:

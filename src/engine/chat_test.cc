@@ -80,6 +80,31 @@ TEST_F(ChatTest, OnlyWhatTheTemplateSaysIsAControlToken) {
   EXPECT_EQ(plain_parts(R"([{"role": "user|>x<|end", "content": "a"}])"), (Parts{"user|>x<|end", "a"}));
 }
 
+TEST_F(ChatTest, NothingThatComesWithMessagesIsAControlToken) {
+  const Json conversation = Json::parse(R"({"messages": [{"role": "user", "content": "[BOS]", "[BOS]": 1}],
+      "tools": [{"[BOS]": "[BOS]"}], "documents": ["[BOS]"], "chat_template_kwargs": {"more": {"[BOS]": "[BOS]"}}})");
+  const Prompt prompt =
+      chat("{{ bos_token }}{{ messages }}{{ tools | tojson }}{{ documents }}{{ more }}").prompt(conversation, true);
+  ASSERT_EQ(prompt.text.find("[BOS]"), 0U);
+  std::size_t found = 0;
+  for (std::size_t at = prompt.text.find("[BOS]", 1); at != std::string::npos; at = prompt.text.find("[BOS]", at + 1)) {
+    EXPECT_TRUE(std::ranges::any_of(prompt.plain, [&](const tokenizer::ByteRange& range) {
+      return range.begin <= at && at + 5 <= range.end;
+    })) << prompt.text.substr(0, at);
+    ++found;
+  }
+  EXPECT_EQ(found, 7U);
+}
+
+TEST_F(ChatTest, RefusesConversationsOfTooManyNames) {
+  std::string kwargs;
+  for (int i = 0; i < 20'000; ++i) kwargs += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":0";
+  EXPECT_THROW(
+      parse_conversation(R"({"messages": [{"role": "user", "content": ""}], "chat_template_kwargs": {)" + kwargs + "}}",
+                         "c.json"),
+      BadFile);
+}
+
 TEST_F(ChatTest, HandsOnToolsDocumentsAndFurtherNames) {
   const Json conversation = Json::parse(R"({"messages": [{"role": "assistant", "tool_calls": [{"name": "f"}]}],
       "tools": [{"name": "tool"}], "documents": [{"title": "doc"}], "chat_template_kwargs": {"thinking": true}})");
@@ -139,9 +164,16 @@ TEST_F(ChatTest, TokensAreThoseOfTheRenderedText) {
     const Json test = Json::parse(line);
     if (!test.contains("expected") || !test["expected"].is_string() || test["messages"].empty()) continue;
     const std::string name = test["template"];
+    Json kwargs = test["kwargs"], config = Json::object();
+    for (const char* token : {"bos_token", "eos_token"}) {  // a model's own: in kwargs they would be text
+      if (!kwargs.contains(token)) continue;
+      config[token] = kwargs[token];
+      kwargs.erase(token);
+    }
+    std::ofstream(directory_.path() / "tokenizer_config.json") << config;
     const Chat chat = Chat::open(directory_.path(), (shared / "chat_templates" / name).string());
     Json conversation = {{"messages", test["messages"]}};
-    conversation["chat_template_kwargs"] = test["kwargs"];
+    conversation["chat_template_kwargs"] = kwargs;
     Prompt prompt("");
     try {
       prompt = chat.prompt(conversation, false);

@@ -72,6 +72,22 @@ TEST(Generation, PlansItsMemory) {
   EXPECT_NO_THROW(session.generate("the cat", {.context = 16}));
 }
 
+// A conversation of many messages has as many segments, and a row a number for each.
+TEST(Generation, PlansItsMemoryWithTheSegmentsOfThePrompt) {
+  const GenerationOptions watched{.watch = WatchOptions{}};
+  const MemoryPlan few = tiny().plan_generation(watched), many = tiny().plan_generation(watched, 10'000);
+  const std::int64_t more = std::int64_t{4} * 4 * 256 * (10'000 - 3);  // bytes, query heads, rows, segments
+  EXPECT_EQ(many.workspace - few.workspace, more);
+  Prompt prompt(std::string(100, 'a'));
+  for (std::size_t i = 0; i < 100; ++i) prompt.segments.push_back({"s" + std::to_string(i), i, i + 1});
+  SessionOptions scarce;
+  scarce.memory = few.total();
+  const Session session = Session::open(testing::source_path("tests/data/tiny-decoder"), scarce);
+  EXPECT_THROW(session.generate(prompt, watched), OutOfMemory);
+  EXPECT_NO_THROW(session.generate(prompt.text, watched));
+  EXPECT_THROW(session.require_run_memory(watched, 100), OutOfMemory);
+}
+
 TEST(Generation, ReadsSpecialTokensInThePromptWhenAsked) {
   const format::TestDirectory directory;
   testing::write_decoder(directory.path() / "bos", "llama", true);

@@ -104,10 +104,12 @@ class Session {
   Chat chat(std::string_view name = {}) const { return Chat::open(path_, name); }
 
   /// Throws OutOfMemory where a generation, with all steps of it kept for a GenerationFile, takes more than there is.
-  void require_run_memory(const model::GenerationOptions& options) const;
+  /// `segments`: those of its prompt, as segment_count() has them.
+  void require_run_memory(const model::GenerationOptions& options, std::int32_t segments = kFixedSegments) const;
 
-  /// What generate() will take.
-  MemoryPlan plan_generation(const model::GenerationOptions& options = {}) const;
+  /// What generate() will take, of a prompt with so many segments.
+  MemoryPlan plan_generation(const model::GenerationOptions& options = {},
+                             std::int32_t segments = kFixedSegments) const;
 
   /// How likely each token of a text is after those before it. A text longer than the context goes through in windows
   /// (ScoreOptions::stride). Throws BadArgument for a model that writes no text, options out of range and a text of
@@ -149,7 +151,8 @@ class Session {
                                     bool goes_on) const;
   PromptedGeneration prompted(ReadPrompt&& read, std::vector<TextKnockOut>&& knock_outs,
                               model::Generation&& generation) const;
-  void require_generation_memory(const model::GenerationOptions& options, std::int64_t taken) const;
+  void require_generation_memory(const model::GenerationOptions& options, std::int64_t taken,
+                                 std::int32_t segments = kFixedSegments) const;
   tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;
   ReadPrompt read_for_score(const Prompt& prompt) const;
   void run_windows(const ScoreOptions& options, std::int64_t prefix, Score& result) const;

@@ -23,29 +23,31 @@ model::GenerationOptions with_context(const model::GenerationOptions& options, c
 
 }  // namespace
 
-MemoryPlan Session::plan_generation(const model::GenerationOptions& options) const {
+MemoryPlan Session::plan_generation(const model::GenerationOptions& options, std::int32_t segments) const {
   const model::GenerationOptions whole = with_context(options, facts_);
   MemoryPlan plan;
   plan.weights = facts_.weights.bytes;
   plan.kept = model::generation_bytes(facts_.config, whole);
   const std::int64_t rows = std::min(whole.piece, whole.context);
   const int top = whole.watch ? whole.watch->top : 0;
-  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, rows, options_.threads, top));
+  const std::int32_t all = whole.watch ? segments + 1 : kFixedSegments;  // and what is generated
+  plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, rows, options_.threads, top, all));
   return plan;
 }
 
-void Session::require_generation_memory(const model::GenerationOptions& options, std::int64_t taken) const {
-  MemoryPlan plan = plan_generation(options);
+void Session::require_generation_memory(const model::GenerationOptions& options, std::int64_t taken,
+                                        std::int32_t segments) const {
+  MemoryPlan plan = plan_generation(options, segments);
   plan.kept -= std::min(plan.kept, taken);
   require_memory(plan, memory(),
                  "make the context smaller (-c), keep it in fewer bytes (-ctk, -ctv), or take a smaller model");
 }
 
-void Session::require_run_memory(const model::GenerationOptions& options) const {
+void Session::require_run_memory(const model::GenerationOptions& options, std::int32_t segments) const {
   const model::GenerationOptions whole = with_context(options, facts_);
   const std::int64_t steps = options.max_tokens < 0 ? whole.context : std::min(options.max_tokens, whole.context);
-  MemoryPlan plan = plan_generation(whole);
-  plan.kept += GenerationFile::bytes(facts_.config, steps, whole.watch ? whole.watch->top : 0, kFixedSegments + 1);
+  MemoryPlan plan = plan_generation(whole, segments);
+  plan.kept += GenerationFile::bytes(facts_.config, steps, whole.watch ? whole.watch->top : 0, segments + 1);
   require_memory(plan, memory(), "ask for fewer tokens (-n), make the context smaller (-c), or leave -o out");
 }
 
@@ -76,7 +78,7 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     ReadPrompt read = this->read(prompt, facts_.config.causal);
     std::vector<TextKnockOut> blocked = resolve(knock_outs, read, /*goes_on=*/true);
     for (model::KnockOut& one : model_knock_outs(blocked, facts_.config)) whole.knock_outs.push_back(std::move(one));
-    require_generation_memory(whole, 0);
+    require_generation_memory(whole, 0, read.segments.count());
     model::Generation generation(model_, read.ids(), whole);
     return prompted(std::move(read), std::move(blocked), std::move(generation));
   });
@@ -88,7 +90,7 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     model::GenerationOptions whole = with_context(options, facts_);
     whole.threads = options_.threads;
     ReadPrompt read = this->read(prompt, facts_.config.causal);
-    require_generation_memory(whole, state.bytes());
+    require_generation_memory(whole, state.bytes(), read.segments.count());
     model::Generation generation(model_, read.ids(), whole, std::move(state));
     return prompted(std::move(read), {}, std::move(generation));
   });
@@ -105,7 +107,7 @@ PromptedGeneration Session::resume(model::GenerationState&& state, const std::op
       behind.add_special = false;
       read.append(this->read(behind, /*causal=*/false));  // its first token is not the text's
     }
-    require_generation_memory(whole, state.bytes());
+    require_generation_memory(whole, state.bytes(), read.segments.count());
     model::Generation generation(model_, read.ids(), whole, std::move(state));
     return prompted(std::move(read), {}, std::move(generation));
   });

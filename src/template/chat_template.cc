@@ -40,8 +40,8 @@ Names names_of(JsonInput& input, const nlohmann::ordered_json& messages, const C
   if (options.bos_token) names.emplace_back("bos_token", input.plain(*options.bos_token));
   if (options.eos_token) names.emplace_back("eos_token", input.plain(*options.eos_token));
   for (const auto& [key, value] : options.extra.items()) {
-    const bool is_source = key == "tools" || key == "documents";
-    names.emplace_back(key, is_source ? input.labelled(value, key) : input.plain(value));
+    const bool is_list = key == "tools" || key == "documents";
+    names.emplace_back(key, input.labelled(value, is_list ? key : "extra"));
   }
   return names;
 }

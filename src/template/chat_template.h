@@ -26,12 +26,13 @@ struct ChatOptions {
   Limits limits;
 };
 
-/// Bytes [begin, end) of the rendered text that are a string of the messages, tools or documents, or a part of one:
-/// changed in case, trimmed, escaped for JSON they still are. Numbers, and what the template itself says, are in none.
+/// Bytes [begin, end) of the rendered text that are a string of the messages, tools, documents or `extra`, or a part of
+/// one, names in their objects too: changed in case, trimmed, escaped for JSON they still are. Numbers, and what the
+/// template itself says, are in none.
 struct ChatSpan {
   std::size_t begin = 0, end = 0;
   std::optional<std::size_t> message;  // which one, from 0; nothing: not of a message
-  std::string field;                   // "content", "role", "tool_calls"; without a message "tools" or "documents"
+  std::string field;                   // "content", "role"; without a message "tools", "documents" or "extra"
 };
 
 struct RenderedChat {

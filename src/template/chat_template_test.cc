@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 
@@ -83,6 +84,78 @@ TEST(ChatTemplate, SaysWhereItsTextsComeFrom) {
   const std::vector<std::string> expected = {"0role=system", "0content=BE BRIEF.", "0content= Be brief. ",
                                              "1role=user",   "1content=HI \"É\"",  "1content=Hi \\\"é\\\""};
   EXPECT_EQ(contents, expected);
+}
+
+// Whatever a template does with a string of a message, no character of it is taken for the template's own.
+TEST(ChatTemplate, KnowsTextsOfMessagesThroughEverythingThatMakesTexts) {
+  const std::string mark = "\u07CA";  // a letter without case that no template here writes
+  const Json messages = {{{"role", mark},
+                          {"content", " " + mark + "a b," + mark + "\n" + mark},
+                          {"d", {{mark, mark}, {"k", {mark, 1}}}},
+                          {mark, 1}}};
+  const auto is_told = [&](const std::string& expression) {
+    ChatOptions options;
+    options.tools = {{{"name", mark}}};
+    options.documents = {mark};
+    options.extra = {{"given", {{mark, mark}}}};
+    options.now = std::tm{};
+    options.now->tm_mday = 1;
+    const RenderedChat chat =
+        ChatTemplate::parse("{% set m = messages[0] %}{% set c = m.content %}{% macro f(x) %}({{ x }}){% endmacro %}" +
+                                expression + "|",
+                            "t")
+            .render_spans(messages, options);
+    std::size_t found = 0;
+    for (std::size_t at = chat.text.find(mark); at != std::string::npos; at = chat.text.find(mark, at + 1), ++found) {
+      const bool inside = std::ranges::any_of(
+          chat.spans, [&](const ChatSpan& span) { return span.begin <= at && at + mark.size() <= span.end; });
+      if (!inside) return false;
+    }
+    return found > 0;
+  };
+  const char* expressions[] = {
+      "{{ m }}",
+      "{{ m.keys() }}",
+      "{{ m | tojson }}",
+      "{{ m | tojson(indent=c) }}",
+      "{{ [1, 2] | tojson(separators=[c, c]) }}",
+      "{{ {1: 2} | tojson(separators=[c, c]) }}",
+      "{{ m | items | list }}",
+      "{{ m | dictsort }}",
+      "{% for k, v in m.items() %}{{ k ~ v }}{% endfor %}",
+      "{% for k in m %}{{ k }}{% endfor %}",
+      "{{ dict(**m.d) }}",
+      "{{ dict(m.d) }}",
+      "{{ dict([[c, c]]) }}",
+      "{{ {c: c} }}",
+      "{% set n = namespace(x=c) %}{% set n.x = n.x + 'y' %}{{ n.x }}",
+      "{{ f(c) }}",
+      "{{ f(*[c]) }}",
+      "{{ f(**{'x': c}) }}",
+      "{% call f(c) %}{% endcall %}",
+      "{% filter upper %}{{ c }}{% endfilter %}",
+      "{% set b %}{{ c }}{% endset %}{{ b[::-1] }}",
+      "{% set b | trim %}{{ c }}{% endset %}{{ b }}",
+      "{{ c + '<' ~ c * 2 }}",
+      "{{ c[1] }}{{ c[1:] }}{{ c[::2] }}{{ c | first }}{{ c | last }}",
+      "{{ c | list }}{{ c | reverse }}{{ c | batch(2) | list }}",
+      "{% for x in c %}{{ loop.cycle(x, x) }}{{ loop.nextitem }}{{ loop.previtem }}{% endfor %}",
+      "{{ c | upper }}{{ c | lower }}{{ c | title }}{{ c | capitalize }}{{ c.swapcase() }}{{ c.title() }}",
+      "{{ c | trim }}{{ c | indent(2, true) }}{{ c | indent(c, true) }}{{ 'x' | indent(c, true) }}",
+      "{{ c | center(40) }}{{ 'x'.center(9, c[1]) }}{{ 'x'.ljust(9, c[1]) }}{{ 'x'.rjust(9, c[1]) }}",
+      "{{ c | replace('a', c) }}{{ 'a' | replace('a', c) }}{{ 'a'.replace('', c) }}",
+      "{{ c.split() }}{{ c.rsplit(',') }}{{ c.splitlines() }}{{ c.partition(',') }}{{ c.rpartition(',') }}",
+      "{{ c.strip() }}{{ c.lstrip() }}{{ c.rstrip() }}{{ c.removeprefix(' ') }}{{ c.removesuffix('x') }}",
+      "{{ [1, 2] | join(c) }}{{ c.join(['', '']) }}{{ [c, 'a'] | join }}{{ [m] | join(attribute='content') }}",
+      "{{ none | d(c, true) }}{{ nothing or c }}{{ c if true }}{{ c | string }}{{ c | safe }}",
+      "{{ [c, 'a'] | sort }}{{ [c] | unique | list }}{{ [c, 'a'] | max }}{{ ['\uFFFD', c] | min }}",
+      "{{ [m] | map(attribute='content') | list }}{{ [m] | map(attribute='no', default=c) | list }}",
+      "{{ [c] | map('upper') | list }}{{ [c] | select | list }}{{ [m] | selectattr('content') | list }}",
+      "{{ [[c]] | sum(start=[]) }}{{ (c,) + (1,) }}",
+      "{{ strftime_now(c) }}",
+      "{{ tools }}{{ documents }}{{ given }}{{ given | tojson }}",
+  };
+  for (const char* expression : expressions) EXPECT_TRUE(is_told(expression)) << expression;
 }
 
 TEST(ChatTemplate, GivesWhatATemplateRaises) {

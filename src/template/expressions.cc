@@ -160,7 +160,7 @@ Value Interpreter::slice_of(const Expression& expression, const ScopePtr& scope)
 Arguments Interpreter::evaluate(const CallArguments& parts, const ScopePtr& scope) {
   Arguments arguments;
   arguments.positional = evaluate_all(parts.positional, scope);
-  for (const auto& [name, value] : parts.named) arguments.named.emplace_back(name, evaluate(*value, scope));
+  for (const auto& [name, value] : parts.named) arguments.named.emplace_back(Text(name), evaluate(*value, scope));
   if (parts.star != nullptr) {
     for (Value& value : items_of(evaluate(*parts.star, scope), budget_)) {
       arguments.positional.push_back(std::move(value));
@@ -171,7 +171,7 @@ Arguments Interpreter::evaluate(const CallArguments& parts, const ScopePtr& scop
     if (value.as_dict() == nullptr) fail("'**' needs a dict");
     for (const auto& [key, held] : value.as_dict()->entries) {
       if (key.as_text() == nullptr) fail("'**' needs names that are strings");
-      arguments.named.emplace_back(key.as_text()->bytes(), held);
+      arguments.named.emplace_back(*key.as_text(), held);
     }
   }
   return arguments;

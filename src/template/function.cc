@@ -9,9 +9,9 @@ Bound::Bound(std::string_view function, const Arguments& arguments, std::initial
   if (arguments.positional.size() > names_.size()) fail(function_ + "() is given too many arguments");
   for (std::size_t i = 0; i < arguments.positional.size(); ++i) given_[i] = &arguments.positional[i];
   for (const auto& [name, value] : arguments.named) {
-    const std::size_t i = std::find(names_.begin(), names_.end(), name) - names_.begin();
-    if (i == names_.size()) fail(function_ + "() has no argument '" + name + "'");
-    if (given_[i] != nullptr) fail(function_ + "() is given '" + name + "' twice");
+    const std::size_t i = std::find(names_.begin(), names_.end(), name.bytes()) - names_.begin();
+    if (i == names_.size()) fail(function_ + "() has no argument '" + name.bytes() + "'");
+    if (given_[i] != nullptr) fail(function_ + "() is given '" + name.bytes() + "' twice");
     given_[i] = &value;
   }
 }
@@ -34,11 +34,16 @@ std::int64_t Bound::count(std::size_t index, std::int64_t otherwise) const {
   return value;
 }
 
-std::string_view Bound::string(std::size_t index, std::string_view otherwise) const {
-  if (!has(index)) return otherwise;
+const Text* Bound::text(std::size_t index) const {
+  if (!has(index)) return nullptr;
   const Text* text = given_[index]->as_text();
   if (text == nullptr) fail(function_ + "(): '" + std::string(names_[index]) + "' must be a string");
-  return text->bytes();
+  return text;
+}
+
+std::string_view Bound::string(std::size_t index, std::string_view otherwise) const {
+  const Text* given = text(index);
+  return given == nullptr ? otherwise : std::string_view(given->bytes());
 }
 
 }  // namespace sightline::jinja

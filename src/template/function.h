@@ -16,7 +16,7 @@ class Interpreter;
 
 struct Arguments {
   std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  std::vector<std::pair<Text, Value>> named;  // a name of `**` may be a message's
 };
 
 /// Arguments by the names that a function, filter or method has for them.
@@ -30,6 +30,7 @@ class Bound {
   const Value& get(std::size_t index, const Value& otherwise) const { return has(index) ? *given_[index] : otherwise; }
   std::int64_t integer(std::size_t index, std::int64_t otherwise) const;
   bool flag(std::size_t index, bool otherwise) const { return has(index) ? given_[index]->truth() : otherwise; }
+  const Text* text(std::size_t index) const;  // null: not given
   std::string_view string(std::size_t index, std::string_view otherwise) const;
   /// A number of items or characters that is asked for: not absurd.
   std::int64_t count(std::size_t index, std::int64_t otherwise) const;

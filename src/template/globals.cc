@@ -40,7 +40,7 @@ Dict collect(Interpreter& interpreter, const Arguments& arguments) {
       dict.set(items[0], items[1], interpreter.budget());
     }
   }
-  for (const auto& [name, value] : arguments.named) dict.set(Value::text(name), value, interpreter.budget());
+  for (const auto& [name, value] : arguments.named) dict.set(Value(name), value, interpreter.budget());
   return dict;
 }
 
@@ -63,9 +63,9 @@ Value raise_exception(Interpreter& interpreter, const Arguments& arguments) {
 Value strftime_now(Interpreter& interpreter, const Arguments& arguments) {
   const Bound bound("strftime_now", arguments, {"format"});
   bound.require(0);
-  const std::string text = format_time(bound.string(0, ""), interpreter.now());
+  Text text = format_time(*bound.text(0), interpreter.now());
   interpreter.budget().make_text(text.size());
-  return Value::text(text);
+  return text;
 }
 
 constexpr std::array<const char*, 12> kMonths = {"January", "February", "March",     "April",   "May",      "June",
@@ -121,9 +121,9 @@ std::string format_directive(char directive, const std::tm& time) {
     case 'p':
       return time.tm_hour < 12 ? "AM" : "PM";
     case 'F':
-      return format_time("%Y-%m-%d", time);
+      return format_time(Text("%Y-%m-%d"), time).bytes();
     case 'T':
-      return format_time("%H:%M:%S", time);
+      return format_time(Text("%H:%M:%S"), time).bytes();
     case 'e':
       return std::string(time.tm_mday < 10 ? 1 : 0, ' ').append(std::to_string(time.tm_mday));
     case '%':
@@ -140,21 +140,23 @@ GlobalFunction global(std::string_view name) {
 
 }  // namespace
 
-std::string format_time(std::string_view format, const std::tm& time) {
-  std::string out;
-  for (std::size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%') {
-      out += format[i];
-    } else if (i + 1 < format.size() && format[i + 1] != '-') {
-      out += format_directive(format[++i], time);
-    } else if (i + 2 < format.size()) {
-      out += format_numeric(format[i + 2], time, false);
+Text format_time(const Text& format, const std::tm& time) {
+  const std::string& bytes = format.bytes();
+  TextBuilder out;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] != '%') {
+      out.append(format, i, i + 1);
+    } else if (i + 1 < bytes.size() && bytes[i + 1] != '-') {
+      out.append_instead(format_directive(bytes[i + 1], time), format, i);
+      i += 1;
+    } else if (i + 2 < bytes.size()) {
+      out.append_instead(format_numeric(bytes[i + 2], time, false), format, i);
       i += 2;
     } else {
       fail_unsupported("'%' at the end of the format of strftime_now");
     }
   }
-  return out;
+  return out.take();
 }
 
 const std::vector<GlobalFunction>& global_functions() {

@@ -18,7 +18,7 @@ struct GlobalFunction {
 const std::vector<GlobalFunction>& global_functions();
 
 /// Python's datetime.strftime in English. Throws Fault for a directive that is not known.
-std::string format_time(std::string_view format, const std::tm& time);
+Text format_time(const Text& format, const std::tm& time);
 
 }  // namespace sightline::jinja
 

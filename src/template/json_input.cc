@@ -26,9 +26,10 @@ Value JsonInput::message(const Json& json, std::size_t index) {
   if (!json.is_object()) return convert(json, add_label({index, ""}), 1);
   Dict dict;
   for (const auto& [key, value] : json.items()) {
-    Value held = convert(value, add_label({index, key}), 2);
+    const std::int32_t source = add_label({index, key});
+    Value held = convert(value, source, 2);
     dict.nesting = std::max(dict.nesting, held.nesting() + 1);
-    dict.entries.emplace_back(Value(text(key, -1)), std::move(held));
+    dict.entries.emplace_back(Value(text(key, source)), std::move(held));
   }
   return dict;
 }

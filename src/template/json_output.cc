@@ -10,7 +10,7 @@ namespace sightline::jinja {
 namespace {
 
 std::string unit(unsigned value) {
-  char out[8];
+  char out[12];
   std::snprintf(out, sizeof out, "\\u%04x", value);
   return out;
 }

@@ -2,7 +2,6 @@
 #define SIGHTLINE_TEMPLATE_JSON_OUTPUT_H_
 
 #include <optional>
-#include <string>
 
 #include "src/template/value.h"
 
@@ -11,8 +10,8 @@ namespace sightline::jinja {
 struct JsonStyle {
   bool ascii = false;  // other characters as \u escapes
   bool sort_keys = false;
-  std::optional<std::string> indent;  // for each level; nothing: one line
-  std::string item_separator = ", ", key_separator = ": ";
+  std::optional<Text> indent;  // for each level; nothing: one line
+  Text item_separator = Text(", "), key_separator = Text(": ");
 };
 
 /// What Python's json.dumps gives. Throws Fault for values that have no JSON.

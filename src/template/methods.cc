@@ -135,8 +135,8 @@ template <int side>
 Value pad_method(Interpreter& interpreter, const Text& text, const Arguments& arguments) {
   const Bound bound("ljust, rjust or center", arguments, {"width", "fillchar"});
   bound.require(0);
-  const std::string_view fill = bound.string(1, " ");
-  if (count_characters(fill) != 1) fail("the fill character must be one character");
+  const Text fill = bound.has(1) ? *bound.text(1) : Text(" ");
+  if (count_characters(fill.bytes()) != 1) fail("the fill character must be one character");
   const std::optional<Sides> filled = side < 0   ? std::optional(Sides::left)
                                       : side > 0 ? std::optional(Sides::right)
                                                  : std::nullopt;

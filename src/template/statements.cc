@@ -220,7 +220,8 @@ Value Interpreter::run_macro(const Statement& macro, Scope* defined_in, const Ar
   if (arguments.positional.size() > names.size()) fail("the macro '" + macro.name + "' is given too many arguments");
   std::vector<const Value*> given(names.size(), nullptr);
   for (std::size_t i = 0; i < arguments.positional.size(); ++i) given[i] = &arguments.positional[i];
-  for (const auto& [name, value] : arguments.named) {
+  for (const auto& [given_name, value] : arguments.named) {
+    const std::string& name = given_name.bytes();
     const std::size_t i = std::find(names.begin(), names.end(), name) - names.begin();
     if (i == names.size() && name != "caller") fail("the macro '" + macro.name + "' has no parameter '" + name + "'");
     if (i == names.size()) {
@@ -251,7 +252,7 @@ void Interpreter::call_block(const Statement& statement, const ScopePtr& scope, 
   const Expression& called = *statement.value;
   const Value callee = evaluate(*called.parts[0], scope);
   Arguments arguments = evaluate(called.arguments, scope);
-  arguments.named.emplace_back("caller", make_macro(statement, scope));
+  arguments.named.emplace_back(Text("caller"), make_macro(statement, scope));
   print(call(callee, arguments), out);
 }
 

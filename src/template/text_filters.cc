@@ -71,14 +71,14 @@ Value indent_filter(Interpreter& interpreter, const Value& input, const Argument
   if (bound.has(0) && bound.require(0).as_text() != nullptr) {
     indention = *bound.require(0).as_text();
   } else {
-    indention = pad(Text(), bound.count(0, 4), " ", Sides::left, interpreter.budget());
+    indention = pad(Text(), bound.count(0, 4), Text(" "), Sides::left, interpreter.budget());
   }
   return indent(*input.as_text(), indention, bound.flag(1, false), bound.flag(2, false), interpreter.budget());
 }
 
 Value center(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   const Bound bound("center", arguments, {"width"});
-  return pad(text_of(interpreter, input), bound.count(0, 80), " ", std::nullopt, interpreter.budget());
+  return pad(text_of(interpreter, input), bound.count(0, 80), Text(" "), std::nullopt, interpreter.budget());
 }
 
 Value string(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
@@ -91,20 +91,20 @@ JsonStyle json_style(const Bound& bound) {
   style.ascii = bound.flag(0, false);
   const bool indented = bound.has(1) && !bound.require(1).is_none();
   if (indented && bound.require(1).as_text() != nullptr) {
-    style.indent = bound.require(1).as_text()->bytes();
+    style.indent = *bound.require(1).as_text();
   } else if (indented) {
     const std::int64_t width = bound.count(1, 0);
     if (width > 1000) fail("tojson: an indent of more than 1000");
-    style.indent = std::string(static_cast<std::size_t>(std::max<std::int64_t>(width, 0)), ' ');
+    style.indent = Text(std::string(static_cast<std::size_t>(std::max<std::int64_t>(width, 0)), ' '));
   }
-  if (indented) style.item_separator = ",";
+  if (indented) style.item_separator = Text(",");
   if (bound.has(2) && !bound.require(2).is_none()) {
     const Sequence* pair = bound.require(2).as_sequence();
     const bool fits = pair != nullptr && pair->items.size() == 2 && pair->items[0].as_text() != nullptr &&
                       pair->items[1].as_text() != nullptr;
     if (!fits) fail("tojson: 'separators' must be two strings");
-    style.item_separator = pair->items[0].as_text()->bytes();
-    style.key_separator = pair->items[1].as_text()->bytes();
+    style.item_separator = *pair->items[0].as_text();
+    style.key_separator = *pair->items[1].as_text();
   }
   style.sort_keys = bound.flag(3, false);
   return style;

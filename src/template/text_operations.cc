@@ -204,7 +204,7 @@ Text reversed(const Text& text) {
   return out.take();
 }
 
-Text pad(const Text& text, std::int64_t width, std::string_view fill, std::optional<Sides> filled, Budget& budget) {
+Text pad(const Text& text, std::int64_t width, const Text& fill, std::optional<Sides> filled, Budget& budget) {
   const auto count = static_cast<std::int64_t>(count_characters(text.bytes()));
   if (width <= count) return text;
   const std::int64_t missing = width - count;

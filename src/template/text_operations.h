@@ -27,7 +27,7 @@ Text join(const std::vector<Text>& parts, const Text& between, Budget& budget);
 Text indent(const Text& text, const Text& indention, bool first, bool blank, Budget& budget);
 Text reversed(const Text& text);
 /// Filled up with `fill` to a width in characters.
-Text pad(const Text& text, std::int64_t width, std::string_view fill, std::optional<Sides> filled, Budget& budget);
+Text pad(const Text& text, std::int64_t width, const Text& fill, std::optional<Sides> filled, Budget& budget);
 
 }  // namespace sightline::jinja
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <utility>
+
 #include "sightline/error.h"
 #include "src/tokenizer/testing.h"
 
@@ -34,6 +37,22 @@ Pieces encoded(const Tokenizer& tokenizer, std::string_view text, const std::vec
   how.parse_special = parse_special;
   how.plain = plain;
   return pieces_of(tokenizer.encode(text, how));
+}
+
+// Directories with a tokenizer.json, and GGUF files: those of the repository, and of ../shared where it is there.
+std::vector<std::filesystem::path> model_tokenizers() {
+  namespace fs = std::filesystem;
+  const fs::path source = SIGHTLINE_SOURCE_DIR;
+  std::vector<fs::path> models;
+  for (const fs::path& folder : {source / "tests/data", source / "../shared/conformance"}) {
+    if (!fs::exists(folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const bool ours = entry.path().extension() == ".gguf" || entry.path().filename() == "tokenizer.json";
+      if (!ours) continue;
+      models.push_back(entry.path().extension() == ".gguf" ? entry.path() : entry.path().parent_path());
+    }
+  }
+  return models;
 }
 
 TEST(SpecialText, AllowsWhatOverlapsNoPlainRange) {
@@ -74,6 +93,45 @@ TEST(SpecialText, SaysWhichTokensAreControlTokens) {
     EXPECT_EQ(token.control, token.begin == 9) << token.piece;
     EXPECT_FALSE(token.special);
   }
+}
+
+// Ids of special tokens among those of a text in which none is to be found; unknown characters are the unknown token.
+Pieces special_pieces(const Tokenizer& tokenizer, const std::string& text, const EncodeOptions& how) {
+  Pieces found;
+  for (const Token& token : tokenizer.encode(text, how).tokens) {
+    const std::string piece = tokenizer.piece_of(token.id);
+    const bool unknown = piece == "<unk>" || piece == "[UNK]";
+    if (tokenizer.is_special(token.id) && !unknown) found.push_back(piece);
+  }
+  return found;
+}
+
+// Whether a model finds words whole, merges pairs or takes the likeliest pieces: none puts a special token together.
+TEST(SpecialText, StaysTextInEveryModelsTokenizer) {
+  int tokenizers = 0, spellings = 0;
+  for (const std::filesystem::path& model : model_tokenizers()) {
+    const Tokenizer tokenizer = Tokenizer::open(model);
+    ++tokenizers;
+    for (std::int32_t id = 0; std::cmp_less(id, tokenizer.vocabulary_size()); ++id) {
+      if (!tokenizer.is_special(id)) continue;
+      const std::string piece = tokenizer.piece_of(id);
+      const std::size_t middle = piece.size() / 2;
+      for (const std::string& text :
+           {piece, "a" + piece, " " + piece + "\n" + piece, piece.substr(0, middle) + piece + piece.substr(middle)}) {
+        if (!is_utf8(text)) continue;
+        EncodeOptions how;
+        how.add_special = false;
+        EXPECT_EQ(special_pieces(tokenizer, text, how), Pieces{}) << model << ": " << text;
+        const ByteRange whole{0, text.size()};
+        how.parse_special = true;
+        how.plain = {&whole, 1};
+        EXPECT_EQ(special_pieces(tokenizer, text, how), Pieces{}) << model << ": " << text;
+        ++spellings;
+      }
+    }
+  }
+  EXPECT_GE(tokenizers, 5);
+  EXPECT_GE(spellings, 5 * 4);
 }
 
 TEST(SpecialText, RefusesRangesOutOfOrder) {

@@ -1,5 +1,6 @@
 // Any text as a chat template, with messages behind a NUL byte, else with a conversation: errors of Sightline are the
-// only exceptions allowed, it ends quickly, and the spans lie in the text.
+// only exceptions allowed, it ends quickly, and the spans lie in the text and leave nothing of the messages
+// out.
 
 #include <cstdint>
 #include <cstdlib>
@@ -13,16 +14,26 @@
 namespace {
 
 constexpr std::string_view kConversation =
-    R"([{"role":"system","content":" Be <nice>. "},{"role":"user","content":"a\u00e9, b","n":[1,2.5,null,true]},)"
-    R"({"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"q":"x"}}}]}])";
+    R"([{"role":"system","content":" Be ߊ<nice>. "},{"role":"user","content":"a\u00e9, b","n":[1,2.5,null,true]},)"
+    R"({"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"ߊ":"xߊ"}}}],"ߊ":1}])";
 
-void check(const sightline::jinja::RenderedChat& chat) {
+// A letter without case, which no filter changes.
+constexpr std::string_view kMark = "\u07CA";
+
+// `only_given`: the template does not write the mark itself, so that each one is a message's.
+void check(const sightline::jinja::RenderedChat& chat, bool only_given) {
   if (!sightline::tokenizer::is_utf8(chat.text)) std::abort();
   std::size_t at = 0;
   for (const auto& span : chat.spans) {
     if (span.begin < at || span.end <= span.begin || span.end > chat.text.size()) std::abort();
+    if (only_given && chat.text.substr(at, span.begin - at).find(kMark) != std::string::npos) std::abort();
     at = span.end;
   }
+  if (only_given && chat.text.find(kMark, at) != std::string::npos) std::abort();
+}
+
+bool may_spell_mark(std::string_view source) {
+  return source.find(kMark) != source.npos || source.find('\\') != source.npos;
 }
 
 }  // namespace
@@ -39,7 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // The sanitizers make each step many times as slow.
     options.limits.steps = 300'000;
     options.limits.bytes = std::size_t{32} << 20;
-    check(chat.render_spans(sightline::format::parse_ordered_json(messages, "messages"), options));
+    check(chat.render_spans(sightline::format::parse_ordered_json(messages, "messages"), options),
+          !may_spell_mark(input.substr(0, nul)));
   } catch (const sightline::Error&) {
   }
   return 0;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "sightline/error.h"
 #include "src/format/hash.h"
+#include "src/format/safetensors.h"
 #include "src/generation/state_format.h"
 
 namespace {
