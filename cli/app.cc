@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <new>
 
@@ -272,6 +275,38 @@ void refuse_empty_values(const CLI::App& command) {
   }
 }
 
+// CLI11 takes the nearest number that there is for one beyond 64 bits: another seed than was asked for.
+void refuse_endless_numbers(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string type = option->get_type_name();
+    if (option->count() == 0 || (type != "N" && type != "K")) continue;
+    for (const std::string& value : option->results()) {
+      errno = 0;
+      std::strtoll(value.c_str(), nullptr, 0);
+      if (errno == ERANGE) {
+        throw UsageError(fmt::format("{} is {}: numbers have at most 64 bits; see sightline {} --help",
+                                     option->get_name(), value, command.get_name()));
+      }
+    }
+  }
+}
+
+// Of two that are written to one file, only the last would be there.
+void refuse_shared_files(const CLI::App& command) {
+  std::map<std::filesystem::path, std::string> written;
+  for (const char* name : {"--output", "--html", "--save-state"}) {
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    if (option == nullptr || option->count() == 0) continue;
+    std::error_code none;
+    const std::filesystem::path path = std::filesystem::weakly_canonical(option->results().back(), none);
+    if (none || std::filesystem::is_character_file(path, none)) continue;  // as /dev/null
+    const auto [at, fresh] = written.emplace(path, name);
+    if (!fresh) {
+      throw UsageError(fmt::format("{} and {} are both {}: name two files", at->second, name, path.string()));
+    }
+  }
+}
+
 int parse_and_run(CLI::App& app, const Options& options, int argc, char** argv) {
   try {
     app.parse(argc, argv);
@@ -286,7 +321,10 @@ int parse_and_run(CLI::App& app, const Options& options, int argc, char** argv) 
   } catch (const CLI::ParseError& error) {
     return fail(with_short_arguments(usage_message(app, error, argc, argv), argc, argv), kUsage);
   }
-  refuse_empty_values(*app.get_subcommands().front());
+  const CLI::App& command = *app.get_subcommands().front();
+  refuse_empty_values(command);
+  refuse_endless_numbers(command);
+  refuse_shared_files(command);
   dispatch(app, options);
   return kSuccess;
 }

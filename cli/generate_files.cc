@@ -38,6 +38,16 @@ void require_states_together(const Options& options) {
   };
   refuse(!options.knock_outs.empty(), "--block");
   refuse(!options.drop.empty(), "--drop");
+  if (!goes_on_alone(options)) return;
+  const auto refuse_alone = [](bool given, const char* what) {
+    if (given)
+      throw UsageError(fmt::format("{} is about a prompt, and --load-state goes on without one: add -p", what));
+  };
+  refuse_alone(options.markers, "--markers");
+  refuse_alone(!options.segments.empty(), "--segment");
+  refuse_alone(options.special, "--special");
+  refuse_alone(!options.chat_template.empty(), "--chat-template");
+  refuse_alone(!options.tools.empty(), "--tools");
 }
 
 void require_writable(const Options& options) {

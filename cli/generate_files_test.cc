@@ -94,6 +94,15 @@ TEST(GenerateState, RefusesWhatDoesNotFit) {
   ASSERT_EQ(generate({"-p", "the cat", "-n", "5", "--save-state", file}).status, 0);
   expect_failure(generate({"--load-state", file, "-ctk", "f16"}), 1, {"cache of F32", "-ctk asks for F16"});
   expect_failure(generate({"--load-state", file, "-c", "4"}), 1, {"the context holds 4", "-c"});
+  for (const Arguments& about_a_prompt : std::vector<Arguments>{{"--markers"},
+                                                                {"--segment", "name=" + file},
+                                                                {"--special"},
+                                                                {"--chat-template", "default"},
+                                                                {"--tools", file}}) {
+    Arguments arguments = {"--load-state", file};
+    arguments.insert(arguments.end(), about_a_prompt.begin(), about_a_prompt.end());
+    expect_failure(generate(std::move(arguments)), 2, {about_a_prompt.front(), "add -p"});
+  }
   expect_failure(generate({"--load-state", folder.path("none")}), 1, {"none"});
   expect_failure(generate({"--load-state", tiny_decoder() + "/model.safetensors"}), 1, {"not a saved state"});
   expect_failure(generate({"-p", "the cat", "-n", "5", "--save-state", "/nowhere/state"}), 1, {"/nowhere/state"});

@@ -177,6 +177,34 @@ TEST(Generate, RefusesRulesThatMeanNothing) {
   refused({"--drop", "mass,keep=4,sinks=1"}, {"knows no \"sinks=1\""});
 }
 
+TEST(Generate, TakesNoNumberForAnother) {
+  const auto refused = [](Arguments arguments, const std::vector<std::string>& says) {
+    arguments.insert(arguments.begin(), {"-p", "a"});
+    testing::expect_failure(generate(std::move(arguments)), 2, says);
+  };
+  for (const std::string option : {"-n", "--seed", "--top-k", "--repeat-last-n", "-c", "-t", "--layer", "--top"}) {
+    for (const std::string number : {"9223372036854775808", "99999999999999999999", "-9223372036854775809"}) {
+      refused({option, number, "--temp", "1", "--json"}, {option, number});
+    }
+  }
+  refused({"-n", "1", "--seed", "-2"}, {"--seed is -2"});
+  refused({"-n", "1", "--seed", "-2", "--temp", "1"}, {"--seed is -2"});
+  EXPECT_NE(generate({"-p", "a", "-n", "1", "--temp", "1", "--seed", "9223372036854775807"})
+                .error.find("seed 9223372036854775807"),
+            std::string::npos);
+}
+
+TEST(Generate, WritesNoTwoThingsIntoOneFile) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("file");
+  for (const std::string& other : {file, folder.path("./file"), folder.path("none/../file")}) {
+    testing::expect_failure(generate({"-p", "a", "-n", "1", "-o", file, "--save-state", other}), 2,
+                            {"--output and --save-state are both"});
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_EQ(generate({"-p", "a", "-n", "1", "-o", file, "--save-state", folder.path("state")}).status, 0);
+}
+
 TEST(Generate, SaysItsSeedWhichGivesTheTextAgain) {
   const Outcome first = generate({"-p", "the cat", "-n", "30", "--temp", "1"});
   ASSERT_TRUE(first.error.starts_with("sightline: seed ")) << first.error;

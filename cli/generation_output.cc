@@ -86,8 +86,8 @@ class ScreenOutput : public GenerationOutput {
  public:
   ScreenOutput(const Options& options, const engine::ModelFacts& model, engine::PromptedGeneration& prompted)
       : generation_(prompted.generation), head_(watched_maps(options).head) {
-    const WatchFacts facts{model.name, model.config.layers, static_cast<int>(model.config.query_heads),
-                           segment_names(prompted)};
+    const WatchFacts facts{model.name, static_cast<int>(model.config.layers),
+                           static_cast<int>(model.config.query_heads), segment_names(prompted)};
     view_.emplace(WatchScreen(facts, WatchedText(prompted), watched_maps(options)), options.colour);
   }
 
@@ -133,7 +133,7 @@ std::optional<model::WatchOptions> watch_options(const Options& options) {
   model::WatchOptions watch{.top = 0, .key_mass = kept};
   if (kept) watch.top = options.top.value_or(4);
   if (!options.watch) return watch;
-  watch.top = std::max(watch.top, kWatchedTop);
+  if (WatchTerminal::is_there()) watch.top = std::max(watch.top, kWatchedTop);  // lines read whole rows alone
   watch.row_weights = true;
   watch.head = watched_maps(options).head;
   return watch;

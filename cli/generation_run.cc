@@ -23,9 +23,11 @@ model::DropRule drop_rule(const Options& options) {
   }
 }
 
+// Where nothing is sampled none is drawn.
 std::uint64_t chosen_seed(const Options& options) {
   const std::int64_t seed = options.seed.value_or(-1);
   if (seed < -1) throw UsageError(fmt::format("--seed is {}: it can be -1, 0 or more", seed));
+  if (!(options.temperature > 0)) return 0;
   return seed == -1 ? std::random_device{}() : static_cast<std::uint64_t>(seed);
 }
 
@@ -62,7 +64,7 @@ model::GenerationOptions generation_options(const Options& options, Progress& pr
   generation.sampling = {
       options.temperature, options.top_k, options.top_p, options.min_p, options.repeat_penalty, options.repeat_last, 0};
   ops::require_sampling(generation.sampling);
-  if (options.temperature > 0) generation.sampling.seed = chosen_seed(options);
+  generation.sampling.seed = chosen_seed(options);
   generation.stop_texts = options.stop_texts;
   generation.progress = &progress;
   generation.watch = watch_options(options);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "sightline/error.h"
@@ -99,13 +100,16 @@ DropRule parse_drop_rule(std::string_view text) {
   const std::optional<DropKind> kind = kind_of(name);
   if (!kind) throw BadArgument(fmt::format("there is no rule of dropping \"{}\": {}", name, kForms));
   rule.kind = *kind;
-  bool keeps = false;
+  std::set<std::string_view> set;
   while (!text.empty()) {
     const std::string_view part = take_part(text);
     set_number(part, rule);
-    keeps = keeps || part.starts_with("keep=");
+    const std::string_view number = part.substr(0, part.find('='));
+    if (!set.insert(number).second) {
+      throw BadArgument(fmt::format("the rule {} of dropping says {} twice: leave one of them out", name, number));
+    }
   }
-  if (!keeps)
+  if (!set.contains("keep"))
     throw BadArgument(fmt::format("the rule {} of dropping does not say how many keys to keep: {}", name, kForms));
   require_drop_rule(rule);
   return rule;

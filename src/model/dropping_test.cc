@@ -379,6 +379,8 @@ TEST(DropRule, SaysWhatIsWrong) {
       {"mass,keep=4,sinks=1", "knows no \"sinks=1\""},
       {"window,keep=4,recent=1", "knows no \"recent=1\""},
       {"window,keep", "is no number"},
+      {"mass,keep=4,keep=4", "says keep twice"},
+      {"sinks+window,keep=9,sinks=1,sinks=2", "says sinks twice"},
       {"window,,keep=4", "knows no \"\""},
       {"sinks+window,keep=4", "sinks can be 0 to 3"},
       {"sinks+window,keep=4,sinks=-1", "sinks can be 0 to 3"},
