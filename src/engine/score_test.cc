@@ -241,7 +241,7 @@ TEST(Score, KnocksEdgesOut) {
 
 TEST(Score, KnocksEdgesOutOfOneWindowAlone) {
   const std::string error =
-      error_of<BadArgument>([] { tiny().score(kText, {.context = 8, .knock_outs = {"sat->cat"}}); });
+      error_of<BadArgument>([] { tiny().score(kText, {.context = 8, .knock_outs = {"cat->the"}}); });
   EXPECT_NE(error.find("in one window alone"), std::string::npos) << error;
   EXPECT_THROW(tiny().score(kText, {.knock_outs = {":generated->cat"}}), BadArgument);
 }
