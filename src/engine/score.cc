@@ -114,16 +114,14 @@ std::vector<ScoreWindow> score_windows(std::int64_t tokens, std::int64_t room, s
   }
 }
 
-ReadPrompt Session::read_for_score(const Prompt& prompt) const {
-  ReadPrompt read = this->read(prompt, facts_.config.causal);
-  std::vector<LookToken>& tokens = read.tokens;
+std::vector<LookToken> Session::read_for_score(const Prompt& prompt) const {
+  std::vector<LookToken> tokens = read(prompt, facts_.config.causal).tokens;
   // With the space that a token begins with, which its place in the text may leave out, as other tokens' labels.
   for (LookToken& token : tokens) token.label = token_label(model_.tokenizer, token.id);
   while (!tokens.empty() && tokens.back().special && std::cmp_less(count_prefix(tokens), tokens.size())) {
     tokens.pop_back();
   }
-  read.segments.of_token.resize(tokens.size());
-  return read;
+  return tokens;
 }
 
 MemoryPlan Session::plan_score(std::int64_t tokens, const ScoreOptions& options) const {
@@ -146,9 +144,7 @@ Score Session::score(const Prompt& prompt, const ScoreOptions& options) const {
     require_top(options.top);
     Score result;
     result.text = prompt.text;
-    ReadPrompt read = read_for_score(prompt);
-    result.knock_outs = resolve(options.knock_outs, read, /*goes_on=*/false);
-    result.tokens = std::move(read.tokens);
+    result.tokens = read_for_score(prompt);
     const std::int64_t prefix = count_prefix(result.tokens), body = std::ssize(result.tokens) - prefix;
     if (body < (prefix > 0 ? 1 : 2)) {
       throw BadArgument(fmt::format("the text has {} token{}, and a token is scored after others: give a longer text",
@@ -156,12 +152,6 @@ Score Session::score(const Prompt& prompt, const ScoreOptions& options) const {
     }
     result.context = context_tokens(facts_, options.context);
     result.stride = stride_of(options.stride, result.context, prefix);
-    if (!options.knock_outs.empty() && std::cmp_greater(result.tokens.size(), result.context)) {
-      throw BadArgument(fmt::format(
-          "the text has {} tokens and the context holds {}: edges can be knocked out of a text in one window alone; "
-          "make it larger (-c), or the text shorter",
-          result.tokens.size(), result.context));
-    }
     require_memory(plan_score(std::ssize(result.tokens), options), memory(), kAdvice);
     run_windows(options, prefix, result);
     result.summary = summary_of(result.text, result.tokens, result.scores);
@@ -176,7 +166,6 @@ void Session::run_windows(const ScoreOptions& options, std::int64_t prefix, Scor
   result.windows = std::ssize(windows);
   model::ScoringOptions how{.room = std::min(result.context, std::ssize(ids)),
                             .cache = options.cache,
-                            .knock_outs = model_knock_outs(result.knock_outs, facts_.config),
                             .threads = options_.threads,
                             .top = options.top,
                             .progress = options.progress};
@@ -202,16 +191,14 @@ TargetScores Session::score_targets(const Prompt& prompt, std::span<const std::s
     require_top(options.top);
     TargetScores result;
     result.prompt = prompt.text;
-    ReadPrompt read = read_for_score(prompt);
-    result.knock_outs = resolve(options.knock_outs, read, /*goes_on=*/true);
-    result.tokens = std::move(read.tokens);
+    result.tokens = read_for_score(prompt);
     result.context = context_tokens(facts_, options.context);
     result.first = std::ssize(result.tokens);
     std::int64_t longest = 0;
     for (const std::string& target : targets) {
       Prompt whole = prompt;
       whole.text += target;
-      result.targets.push_back({target, read_for_score(whole).tokens, {}, {}, 0});
+      result.targets.push_back({target, read_for_score(whole), {}, {}, 0});
       const std::vector<LookToken>& tokens = result.targets.back().tokens;
       result.first = std::min(result.first, first_difference(result.tokens, tokens));
       longest = std::max(longest, std::ssize(tokens));
@@ -228,7 +215,6 @@ TargetScores Session::score_targets(const Prompt& prompt, std::span<const std::s
 void Session::run_targets(const ScoreOptions& options, std::int64_t longest, TargetScores& result) const {
   model::ScoringOptions how{.room = longest,
                             .cache = options.cache,
-                            .knock_outs = model_knock_outs(result.knock_outs, facts_.config),
                             .threads = options_.threads,
                             .top = options.top,
                             .progress = options.progress};

@@ -2,7 +2,6 @@
 
 #include "sightline/attention.h"
 #include "src/engine/memory.h"
-#include "src/engine/report_fields.h"
 #include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
@@ -78,7 +77,6 @@ ReportJson score_report(const ModelFacts& model, const Score& score, const Score
   return within_memory(kNoMemoryForReport, [&] {
     ScoreJson part(top);
     ReportJson json = head_json(model, score.text, options);
-    json["blocked"] = knock_outs_json(score.knock_outs);
     json["context"] = score.context;
     json["stride"] = score.stride;
     json["windows"] = score.windows;
@@ -94,7 +92,6 @@ ReportJson score_report(const ModelFacts& model, const TargetScores& scores, con
   return within_memory(kNoMemoryForReport, [&] {
     ScoreJson part(top);
     ReportJson json = head_json(model, scores.prompt, options);
-    json["blocked"] = knock_outs_json(scores.knock_outs);
     json["context"] = scores.context;
     json["tokens"] = part.tokens(scores.prompt, scores.tokens, {});
     json["first"] = scores.first;

@@ -201,51 +201,6 @@ TEST(Score, KeepsWhatIsDoneWhenStopped) {
 }
 
 // Targets behind a prompt are the ends of texts that are scored whole.
-// Log-probabilities of `ids` from `first` on, from one pass without a context in which rows from 3 on see no key 1.
-std::vector<double> blocked_scores(const Ids& ids, std::size_t first) {
-  const model::Transformer transformer = model::Transformer::load(tiny_path());
-  const model::KnockOut knock_out{.rows = {{3, 4}}, .keys = {{1, 2}}};
-  const model::TokenSequence whole{ids};
-  const auto result =
-      transformer.forward({&whole, 1}, {.logits = model::LogitRows::all, .knock_outs = {&knock_out, 1}});
-  const auto vocabulary = static_cast<std::size_t>(transformer.config().vocabulary);
-  std::vector<double> scores;
-  for (std::size_t i = first; i < ids.size(); ++i) {
-    const std::span<const float> row = std::span(result.logits).subspan((i - 1) * vocabulary, vocabulary);
-    double sum = 0;
-    for (const float logit : row) sum += std::exp(static_cast<double>(logit));
-    scores.push_back(static_cast<double>(row[static_cast<std::size_t>(ids[i])]) - std::log(sum));
-  }
-  return scores;
-}
-
-TEST(Score, KnocksEdgesOut) {
-  const Score plain = tiny().score(kText), blocked = tiny().score(kText, {.knock_outs = {"/4->/2"}});
-  const std::vector<double> want = blocked_scores(ids_of(blocked.tokens), 1);
-  ASSERT_EQ(blocked.scores.size(), want.size());
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    EXPECT_NEAR(blocked.scores[i].log_probability, want[i], 1e-5);
-    // Row 3 gives token 4: what stands before is as it was.
-    EXPECT_EQ(blocked.scores[i].log_probability == plain.scores[i].log_probability, i < 3) << i;
-  }
-  const std::vector<std::string> targets = {" mat", " street"};
-  const TargetScores scores = tiny().score_targets("the cat sat on the", targets, {.knock_outs = {"/4->/2"}});
-  for (const TargetScore& target : scores.targets) {
-    const std::vector<double> of_target = blocked_scores(ids_of(target.tokens), static_cast<std::size_t>(scores.first));
-    ASSERT_EQ(target.scores.size(), of_target.size());
-    for (std::size_t i = 0; i < of_target.size(); ++i) {
-      EXPECT_NEAR(target.scores[i].log_probability, of_target[i], 1e-5);
-    }
-  }
-}
-
-TEST(Score, KnocksEdgesOutOfOneWindowAlone) {
-  const std::string error =
-      error_of<BadArgument>([] { tiny().score(kText, {.context = 8, .knock_outs = {"cat->the"}}); });
-  EXPECT_NE(error.find("in one window alone"), std::string::npos) << error;
-  EXPECT_THROW(tiny().score(kText, {.knock_outs = {":generated->cat"}}), BadArgument);
-}
-
 TEST(ScoreTargets, AreTheEndsOfWholeTexts) {
   const std::vector<std::string> targets = {" on the mat", " was tired", ", because"};
   const TargetScores scores = tiny().score_targets("the cat sat", targets);

@@ -147,14 +147,13 @@ class Session {
   tokenizer::Encoding encode(const Prompt& prompt, std::size_t max_length = 0) const;
   ReadPrompt read(const Prompt& prompt, bool causal) const;
   ReadPrompt read(const model::GenerationState& state) const;
-  std::vector<TextKnockOut> resolve(std::span<const std::string> knock_outs, const ReadPrompt& read,
-                                    bool goes_on) const;
+  std::vector<TextKnockOut> resolve(std::span<const std::string> knock_outs, const ReadPrompt& read) const;
   PromptedGeneration prompted(ReadPrompt&& read, std::vector<TextKnockOut>&& knock_outs,
                               model::Generation&& generation) const;
   void require_generation_memory(const model::GenerationOptions& options, std::int64_t taken,
                                  std::int32_t segments = kFixedSegments) const;
   tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;
-  ReadPrompt read_for_score(const Prompt& prompt) const;
+  std::vector<LookToken> read_for_score(const Prompt& prompt) const;
   void run_windows(const ScoreOptions& options, std::int64_t prefix, Score& result) const;
   void run_targets(const ScoreOptions& options, std::int64_t longest, TargetScores& result) const;
   std::optional<std::int64_t> memory() const;

@@ -83,11 +83,8 @@ void Scoring::keep_common(std::span<const std::int32_t> ids, std::int64_t most) 
 void Scoring::run(std::span<const std::int32_t> ids, LogitRows rows, const LogitReader& read) {
   const TokenSequence text{ids, {}, &context_};
   PieceProgress progress(options_.progress, done_, options_.total);
-  transformer_.forward({&text, 1}, {.threads = options_.threads,
-                                    .progress = progress.hook(),
-                                    .logits = rows,
-                                    .read_logits = read,
-                                    .knock_outs = options_.knock_outs});
+  transformer_.forward({&text, 1},
+                       {.threads = options_.threads, .progress = progress.hook(), .logits = rows, .read_logits = read});
   done_ += std::ssize(ids);
 }
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "sightline/transformer.h"
 #include "src/ops/likelihood.h"
@@ -14,7 +13,6 @@ namespace sightline::model {
 struct ScoringOptions {
   std::int64_t room = 0;  // tokens that the context holds
   ContextOptions cache = {};
-  std::vector<KnockOut> knock_outs = {};  // the same in all calls
   int threads = 0;
   int top = 1;                   // of the likeliest tokens at each place
   std::int64_t piece = 512;      // tokens in a pass; no result depends on it
