@@ -210,7 +210,7 @@ void run_explain(const Options& options) {
   if (options.json) return write_output(engine::report_text(engine::build_report(look, report, {&steps, 1})));
   Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
   ExplainView(painter, look, steps, options).add();
-  add_knock_outs(painter, look);
+  add_knock_outs(painter, look.knock_outs());
   add_caveat(painter);
   write_output(painter.result());
 }

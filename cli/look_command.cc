@@ -57,7 +57,7 @@ std::string look_text(const Options& options, const engine::Look& look, const en
     add_token_view(painter, look, options);
   }
   add_answers(painter, look, options);
-  add_knock_outs(painter, look);
+  add_knock_outs(painter, look.knock_outs());
   add_caveat(painter);
   return painter.result();
 }

@@ -20,6 +20,7 @@ engine::ScoreOptions score_options(const Options& options, Progress* progress) {
   score.stride = options.stride;
   score.cache = cache_options(options);
   score.top = options.top.value_or(1);
+  score.knock_outs = options.knock_outs;
   score.progress = progress;
   return score;
 }
@@ -41,6 +42,7 @@ void require_together(const Options& options) {
 template <class Scored>
 void show(const engine::Session& session, const Scored& scored, const engine::ScoreOptions& how, const Options& options,
           void (*add_view)(Painter&, const Scored&, const Options&)) {
+  for (const std::string& note : engine::knock_out_notes(scored.knock_outs, /*causal=*/true)) write_note(note);
   if (options.json) {
     write_output(engine::report_text(engine::score_report(session.model(), scored, how, options.top.value_or(0))));
   } else {

@@ -16,6 +16,7 @@ void add_score(CLI::App& app, Options& options) {
   command.add_flag("--tokens", options.tokens, "A line a token, also of a text over 1024 tokens");
   command.add_flag("--special", options.special, "Take spellings of special tokens in the text\nfor those tokens");
   add_prompt_options(command, options);
+  add_block_option(command, options);
   command.add_option("--stride", options.stride, "Tokens between windows' starts (default: -c / 2)")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));

@@ -106,6 +106,21 @@ TEST(ScoreCommand, RanksTargets) {
   EXPECT_EQ(sat < mat, report.at("targets")[0].at("rank") == 1);
 }
 
+TEST(ScoreCommand, KnocksEdgesOut) {
+  const json plain = json_of(score({kText, "--json"}));
+  const json cut = json_of(score({kText, "--json", "--block", "tired->cat@L2", "--block", "*->mat@H1"}));
+  EXPECT_TRUE(plain.at("blocked").empty());
+  EXPECT_EQ(cut.at("blocked").size(), 2u);
+  EXPECT_NE(cut.at("summary"), plain.at("summary"));
+  const Outcome shown = score({kText, "--block", "tired->cat@L2"});
+  EXPECT_NE(shown.output.find("Knocked out: tired->cat@L2: 1 row, 1 key, 4 maps"), std::string::npos) << shown.output;
+  const Outcome targets = score({"the cat", "--target", " sat", "--target", " mat", "--block", ":generated->cat"});
+  EXPECT_NE(targets.output.find("Knocked out: :generated->cat"), std::string::npos) << targets.error;
+  const Outcome none = score({kText, "--block", "dog->cat"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_NE(none.error.find("there is no \"dog\""), std::string::npos) << none.error;
+}
+
 TEST(ScoreCommand, ScoresLongFilesInWindows) {
   TemporaryFolder folder;
   {

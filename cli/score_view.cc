@@ -207,6 +207,7 @@ void add_score_view(Painter& painter, const engine::Score& score, const Options&
   painter.newline();
   add_summary(painter, score.summary);
   add_windows(painter, score);
+  add_knock_outs(painter, score.knock_outs);
   if (!score.complete) painter.note("Not all of the text: it was stopped");
 }
 
@@ -230,6 +231,7 @@ void add_target_view(Painter& painter, const engine::TargetScores& scores, const
                     "on, {}",
                     scores.first + 1, label_of(token.label, painter)));
   }
+  add_knock_outs(painter, scores.knock_outs);
   if (!scores.complete) painter.note("Not all of the targets: it was stopped");
 }
 

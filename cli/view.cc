@@ -246,8 +246,8 @@ Weights token_weights(const engine::Look& look, const engine::MapId& id, const S
   return weights;
 }
 
-void add_knock_outs(Painter& painter, const engine::Look& look) {
-  for (const engine::TextKnockOut& knock_out : look.knock_outs()) {
+void add_knock_outs(Painter& painter, std::span<const engine::TextKnockOut> knock_outs) {
+  for (const engine::TextKnockOut& knock_out : knock_outs) {
     painter.note(fmt::format("Knocked out: {}: {}", displayable(knock_out.spec, painter.terminal().utf8),
                              engine::extent_text(knock_out)));
   }

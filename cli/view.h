@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,7 +81,7 @@ inline constexpr std::int64_t kLongText = 1024;
 inline bool is_long(const engine::Look& look) { return std::ssize(look.tokens()) > kLongText; }
 
 /// A line for each knock-out, with how much it takes.
-void add_knock_outs(Painter& painter, const engine::Look& look);
+void add_knock_outs(Painter& painter, std::span<const engine::TextKnockOut> knock_outs);
 
 /// The line that ends everything about weights.
 void add_caveat(Painter& painter);

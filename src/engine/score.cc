@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/engine/knock_out.h"
 #include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
 #include "src/engine/session.h"
@@ -75,6 +76,32 @@ ScoreSummary summary_of(std::string_view text, std::span<const LookToken> tokens
   return summary;
 }
 
+// Of ranges of the text those in a window, which holds the text's first `prefix` tokens and its own behind them.
+std::vector<model::PositionRange> ranges_in(const ScoreWindow& window, std::int64_t prefix,
+                                            const std::vector<model::PositionRange>& ranges) {
+  std::vector<model::PositionRange> found;
+  const auto add = [&](std::int64_t begin, std::int64_t end) {
+    if (begin < end) found.push_back({begin, end});
+  };
+  for (const model::PositionRange& range : ranges) {
+    add(range.begin, std::min(range.end, prefix));
+    add(std::max(range.begin - window.begin, prefix), std::min(range.end, prefix + window.end) - window.begin);
+  }
+  return found;
+}
+
+// Without those that hide nothing there: to a pass no range means all.
+std::vector<model::KnockOut> knock_outs_in(const ScoreWindow& window, std::int64_t prefix,
+                                           std::span<const model::KnockOut> knock_outs) {
+  std::vector<model::KnockOut> found;
+  for (model::KnockOut one : knock_outs) {
+    one.rows = ranges_in(window, prefix, one.rows);
+    one.keys = ranges_in(window, prefix, one.keys);
+    if (!one.rows.empty() && !one.keys.empty()) found.push_back(std::move(one));
+  }
+  return found;
+}
+
 std::int64_t first_difference(std::span<const LookToken> a, std::span<const LookToken> b) {
   return std::ranges::mismatch(a, b, {}, &LookToken::id, &LookToken::id).in1 - a.begin();
 }
@@ -114,14 +141,20 @@ std::vector<ScoreWindow> score_windows(std::int64_t tokens, std::int64_t room, s
   }
 }
 
-std::vector<LookToken> Session::read_for_score(const Prompt& prompt) const {
-  std::vector<LookToken> tokens = read(prompt, facts_.config.causal).tokens;
-  // With the space that a token begins with, which its place in the text may leave out, as other tokens' labels.
-  for (LookToken& token : tokens) token.label = token_label(model_.tokenizer, token.id);
+ReadPrompt Session::read_for_score(const Prompt& prompt) const {
+  ReadPrompt read = this->read(prompt, facts_.config.causal);
+  std::vector<LookToken>& tokens = read.tokens;
   while (!tokens.empty() && tokens.back().special && std::cmp_less(count_prefix(tokens), tokens.size())) {
     tokens.pop_back();
+    read.segments.of_token.pop_back();
   }
-  return tokens;
+  return read;
+}
+
+// With the space that a token begins with, which its place in the text may leave out, as other tokens' labels.
+std::vector<LookToken> Session::scored_tokens(ReadPrompt&& read) const {
+  for (LookToken& token : read.tokens) token.label = token_label(model_.tokenizer, token.id);
+  return std::move(read.tokens);
 }
 
 MemoryPlan Session::plan_score(std::int64_t tokens, const ScoreOptions& options) const {
@@ -144,7 +177,9 @@ Score Session::score(const Prompt& prompt, const ScoreOptions& options) const {
     require_top(options.top);
     Score result;
     result.text = prompt.text;
-    result.tokens = read_for_score(prompt);
+    ReadPrompt read = read_for_score(prompt);
+    result.knock_outs = resolve(options.knock_outs, read, /*goes_on=*/false);
+    result.tokens = scored_tokens(std::move(read));
     const std::int64_t prefix = count_prefix(result.tokens), body = std::ssize(result.tokens) - prefix;
     if (body < (prefix > 0 ? 1 : 2)) {
       throw BadArgument(fmt::format("the text has {} token{}, and a token is scored after others: give a longer text",
@@ -170,11 +205,13 @@ void Session::run_windows(const ScoreOptions& options, std::int64_t prefix, Scor
                             .top = options.top,
                             .progress = options.progress};
   for (const ScoreWindow& window : windows) how.total += prefix + window.end - window.begin;
+  const std::vector<model::KnockOut> knock_outs = model_knock_outs(result.knock_outs, facts_.config);
   try {
     model::Scoring scoring(model_.transformer, how);
     for (const ScoreWindow& window : windows) {
       Ids of_window(ids.begin(), ids.begin() + prefix);
       of_window.insert(of_window.end(), ids.begin() + prefix + window.begin, ids.begin() + prefix + window.end);
+      scoring.knock_out(knock_outs_in(window, prefix, knock_outs));
       scoring.score(of_window, prefix + window.first - window.begin, [&](std::int64_t place, const auto& likelihood) {
         result.scores.push_back(token_score(model_.tokenizer, window.begin + place, place, likelihood));
       });
@@ -191,19 +228,26 @@ TargetScores Session::score_targets(const Prompt& prompt, std::span<const std::s
     require_top(options.top);
     TargetScores result;
     result.prompt = prompt.text;
-    result.tokens = read_for_score(prompt);
+    ReadPrompt read = read_for_score(prompt);
+    result.knock_outs = resolve(options.knock_outs, read, /*goes_on=*/true);
+    result.tokens = scored_tokens(std::move(read));
     result.context = context_tokens(facts_, options.context);
     result.first = std::ssize(result.tokens);
     std::int64_t longest = 0;
     for (const std::string& target : targets) {
       Prompt whole = prompt;
       whole.text += target;
-      result.targets.push_back({target, read_for_score(whole), {}, {}, 0});
+      result.targets.push_back({target, scored_tokens(read_for_score(whole)), {}, {}, 0});
       const std::vector<LookToken>& tokens = result.targets.back().tokens;
       result.first = std::min(result.first, first_difference(result.tokens, tokens));
       longest = std::max(longest, std::ssize(tokens));
     }
     if (result.first < 1) throw BadArgument("nothing stands before the target: give a text that it comes after");
+    if (result.seam_moved() && !result.knock_outs.empty()) {
+      throw BadArgument(
+          "a target changes how the end of the text is read, so that knock-outs would name other tokens: "
+          "begin each target with a space, and end the text before it");
+    }
     for (const TargetScore& target : result.targets) require_target(target, result.first, result.context);
     require_memory(plan_score(longest, options), memory(), kAdvice);
     run_targets(options, longest, result);
@@ -222,6 +266,7 @@ void Session::run_targets(const ScoreOptions& options, std::int64_t longest, Tar
   std::size_t done = 0;
   try {
     model::Scoring scoring(model_.transformer, how);
+    scoring.knock_out(model_knock_outs(result.knock_outs, facts_.config));
     for (; done < result.targets.size(); ++done) {
       TargetScore& target = result.targets[done];
       scoring.score(ids_of(target.tokens), result.first, [&](std::int64_t place, const auto& likelihood) {

@@ -7,6 +7,7 @@
 
 #include "sightline/context.h"
 #include "sightline/execution.h"
+#include "src/engine/knock_out.h"
 #include "src/engine/look.h"
 
 namespace sightline::engine {
@@ -15,8 +16,9 @@ struct ScoreOptions {
   std::int64_t context = 0;  // tokens of a window; 0: model::kDefaultContext, or the model's limit below it
   std::int64_t stride = 0;   // tokens from a window's start to the next one's; 0: half the context
   model::ContextOptions cache = {};
-  int top = 1;                   // of the likeliest tokens at each place, 1..64
-  Progress* progress = nullptr;  // told of tokens as they go through; false ends it, with what is done
+  int top = 1;                               // of the likeliest tokens at each place, 1..64
+  std::vector<std::string> knock_outs = {};  // as parse_knock_out() reads them; all of them hold at once
+  Progress* progress = nullptr;              // told of tokens as they go through; false ends it, with what is done
 };
 
 /// A token that could have stood at a place.
@@ -51,6 +53,7 @@ struct Score {
   std::string text;
   std::vector<LookToken> tokens;   // without those that the template puts behind a text; labels are of ids
   std::vector<TokenScore> scores;  // ascending
+  std::vector<TextKnockOut> knock_outs;
   ScoreSummary summary;
   std::int64_t context = 0, stride = 0, windows = 0;
   bool complete = true;  // false: the caller's progress ended it
@@ -67,8 +70,9 @@ struct TargetScore {
 
 struct TargetScores {
   std::string prompt;
-  std::vector<LookToken> tokens;  // of the prompt alone
-  std::int64_t first = 0;         // index of the first token that is scored, of prompt and target
+  std::vector<LookToken> tokens;         // of the prompt alone
+  std::vector<TextKnockOut> knock_outs;  // a target's tokens are those to come
+  std::int64_t first = 0;                // index of the first token that is scored, of prompt and target
   std::int64_t context = 0;
   std::vector<TargetScore> targets;  // as they were given
   bool complete = true;              // false: the caller's progress ended it; targets not done are not there

@@ -2,6 +2,7 @@
 
 #include "sightline/attention.h"
 #include "src/engine/memory.h"
+#include "src/engine/report_fields.h"
 #include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
@@ -63,11 +64,13 @@ class ScoreJson {
   ReportNumbers number_;
 };
 
-ReportJson head_json(const ModelFacts& model, const std::string& text, const ScoreOptions& options) {
+ReportJson head_json(const ModelFacts& model, const std::string& text, const ScoreOptions& options,
+                     std::span<const TextKnockOut> knock_outs) {
   return {{"sightline_score", kReportVersion},
           {"arithmetic_version", kArithmeticVersion},
           {"model", model_json(model)},
           {"text", text},
+          {"blocked", knock_outs_json(knock_outs)},
           {"cache", {{"keys", dtype_name(options.cache.keys)}, {"values", dtype_name(options.cache.values)}}}};
 }
 
@@ -76,7 +79,7 @@ ReportJson head_json(const ModelFacts& model, const std::string& text, const Sco
 ReportJson score_report(const ModelFacts& model, const Score& score, const ScoreOptions& options, int top) {
   return within_memory(kNoMemoryForReport, [&] {
     ScoreJson part(top);
-    ReportJson json = head_json(model, score.text, options);
+    ReportJson json = head_json(model, score.text, options, score.knock_outs);
     json["context"] = score.context;
     json["stride"] = score.stride;
     json["windows"] = score.windows;
@@ -91,7 +94,7 @@ ReportJson score_report(const ModelFacts& model, const Score& score, const Score
 ReportJson score_report(const ModelFacts& model, const TargetScores& scores, const ScoreOptions& options, int top) {
   return within_memory(kNoMemoryForReport, [&] {
     ScoreJson part(top);
-    ReportJson json = head_json(model, scores.prompt, options);
+    ReportJson json = head_json(model, scores.prompt, options, scores.knock_outs);
     json["context"] = scores.context;
     json["tokens"] = part.tokens(scores.prompt, scores.tokens, {});
     json["first"] = scores.first;

@@ -1,5 +1,6 @@
 #include "src/engine/score.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -148,6 +149,53 @@ TEST(Score, WindowsAreTextsOfTheirOwn) {
   }
 }
 
+// The edges of text tokens 1, 5 to 8 to tokens 0 to 2 and 4, one by one where a window holds both ends.
+TEST(Score, KnocksEdgesOutOfEveryWindow) {
+  const WithBos decoder;
+  for (const bool bos : {false, true}) {
+    const std::filesystem::path path = bos ? decoder.path() : tiny_path();
+    const Session session = Session::open(path);
+    const model::Model model = model::open(path);
+    const std::int64_t context = 7, stride = 2, prefix = bos ? 1 : 0;
+    ScoreOptions options{.context = context, .stride = stride};
+    options.knock_outs = {"/6-9->/1-3", "/6-9->/5", "/2->/1-3"};  // pieces by number, from 1
+    const Score score = session.score(kText, options);
+    const Ids ids = ids_of(score.tokens);
+    ASSERT_GT(ids.size(), 12u);
+    const auto is_row = [](std::int64_t at) { return at == 1 || (at >= 5 && at <= 8); };
+    const auto is_key = [](std::int64_t row, std::int64_t at) { return at <= 2 || (row >= 5 && at == 4); };
+    std::vector<double> want;
+    int cuts = 0;
+    for (const ScoreWindow& window : score_windows(std::ssize(ids) - prefix, context - prefix, stride, bos ? 0 : 1)) {
+      std::vector<std::int64_t> places;  // in the text, of the window's tokens
+      if (bos) places.push_back(0);
+      for (std::int64_t i = window.begin; i < window.end; ++i) places.push_back(prefix + i);
+      Ids of;
+      std::vector<model::KnockOut> edges;
+      for (std::int64_t row = 0; row < std::ssize(places); ++row) {
+        const std::int64_t text_row = places[static_cast<std::size_t>(row)];
+        of.push_back(ids[static_cast<std::size_t>(text_row)]);
+        for (std::int64_t key = 0; is_row(text_row) && key <= row; ++key) {
+          if (!is_key(text_row, places[static_cast<std::size_t>(key)])) continue;
+          edges.push_back({.rows = {{row, row + 1}}, .keys = {{key, key + 1}}});
+        }
+      }
+      cuts += static_cast<int>(edges.size());
+      model::Scoring scoring(model.transformer, {.room = context});
+      scoring.knock_out(edges);
+      scoring.score(of, prefix + window.first - window.begin,
+                    [&](auto, const auto& likelihood) { want.push_back(likelihood.log_probability); });
+    }
+    EXPECT_GT(cuts, 20);
+    std::vector<double> got;
+    for (const TokenScore& token : score.scores) got.push_back(token.log_probability);
+    EXPECT_EQ(got, want);
+    EXPECT_NE(got.back(), 0);
+    EXPECT_NE(score.summary.log_probability,
+              session.score(kText, {.context = context, .stride = stride}).summary.log_probability);
+  }
+}
+
 TEST(Score, RefusesWhatCannotBe) {
   const auto error = [](const ScoreOptions& options) {
     return error_of<BadArgument>([&] { tiny().score(kText, options); });
@@ -156,6 +204,11 @@ TEST(Score, RefusesWhatCannotBe) {
   EXPECT_NE(error({.context = 1}).find("-c"), std::string::npos);
   EXPECT_NE(error({.context = 1000}).find("takes at most 256"), std::string::npos);
   EXPECT_NE(error({.top = 65}).find("top is 65"), std::string::npos);
+  ScoreOptions blocked;
+  for (const char* spec : {":generated->cat", "dog->cat", "cat->the@L9"}) {
+    blocked.knock_outs = {spec};
+    EXPECT_NE(error(blocked).find(spec), std::string::npos);
+  }
   const Session encoder = Session::open(testing::tiny_model());
   EXPECT_NE(error_of<BadArgument>([&] { encoder.score("a b c"); }).find("is an encoder"), std::string::npos);
   const std::vector<std::string> targets = {"a"};
@@ -230,8 +283,32 @@ TEST(ScoreTargets, AllBeginWhereTheFirstOneChangesAToken) {
   EXPECT_EQ(scores.first, 2) << "after [BOS] and the";
   EXPECT_EQ(scores.targets[0].scores.size(), 3u) << "c ##a the";
   EXPECT_EQ(scores.targets[1].scores.size(), 1u) << "cat";
+  ScoreOptions blocked;
+  blocked.knock_outs = {":generated->the"};
+  EXPECT_THROW(session.score_targets("the ca", targets, blocked), BadArgument);
   EXPECT_EQ(scores.targets[0].summary.bytes, 7) << "\" ca the\"";
   EXPECT_EQ(scores.targets[0].scores.back().log_probability, session.score("the ca the").scores.back().log_probability);
+}
+
+// A target's tokens are :generated, as they would be if the model had written them; words are the prompt's.
+TEST(ScoreTargets, KnockOutsHoldForWhatIsToCome) {
+  const std::vector<std::string> targets = {" on the mat", " was tired"};
+  ScoreOptions options;
+  options.knock_outs = {":generated->cat@L1", "sat->the"};
+  const TargetScores scores = tiny().score_targets("the cat sat", targets, options);
+  EXPECT_EQ(scores.knock_outs.size(), 2u);
+  for (const TargetScore& target : scores.targets) {
+    ScoreOptions by_number;
+    by_number.knock_outs = {fmt::format("/4-{}->/2@L1", target.tokens.size()), "/3->/1"};
+    const Score whole = tiny().score("the cat sat" + target.target, by_number);
+    for (const TokenScore& token : target.scores) {
+      EXPECT_EQ(token.log_probability, whole.scores[static_cast<std::size_t>(token.token - 1)].log_probability);
+    }
+    EXPECT_NE(target.summary.log_probability, tiny()
+                                                  .score_targets("the cat sat", targets)
+                                                  .targets[static_cast<std::size_t>(&target - scores.targets.data())]
+                                                  .summary.log_probability);
+  }
 }
 
 TEST(ScoreTargets, RefusesWhatCannotBe) {
@@ -245,7 +322,8 @@ TEST(ScoreTargets, RefusesWhatCannotBe) {
 }
 
 TEST(ScoreReport, HoldsWhatWasScored) {
-  const ScoreOptions options{.top = 2};
+  ScoreOptions options{.top = 2};
+  options.knock_outs = {"mat->cat@L2H3"};
   const Score score = tiny().score(kText, options);
   const ReportJson json = ReportJson::parse(report_text(score_report(tiny().model(), score, options, 2)));
   EXPECT_EQ(json.at("sightline_score"), kReportVersion);
@@ -258,6 +336,8 @@ TEST(ScoreReport, HoldsWhatWasScored) {
   EXPECT_EQ(token.at("top").size(), 2u);
   EXPECT_EQ(json.at("summary").at("perplexity"), score.summary.perplexity());
   EXPECT_EQ(json.at("complete"), true);
+  EXPECT_EQ(json.at("blocked")[0].at("spec"), "mat->cat@L2H3");
+  EXPECT_EQ(json.at("blocked")[0].at("keys"), ReportJson::parse("[[1, 2]]"));
   EXPECT_EQ(json.at("text"), kText);
   EXPECT_EQ(token.at("text"), "on");
   EXPECT_EQ(token.at("label"), " on");

@@ -112,14 +112,14 @@ class Session {
                              std::int32_t segments = kFixedSegments) const;
 
   /// How likely each token of a text is after those before it. A text longer than the context goes through in windows
-  /// (ScoreOptions::stride). Throws BadArgument for a model that writes no text, options out of range and a text of
-  /// which no token can be scored; OutOfMemory, also where plan_score() is more than there is; BadFile where the model
-  /// gives no number.
+  /// (ScoreOptions::stride). Throws BadArgument for a model that writes no text, options out of range, a knock-out of
+  /// what is not there and a text of which no token can be scored; OutOfMemory, also where plan_score() is more than
+  /// there is; BadFile where the model gives no number.
   Score score(const Prompt& prompt, const ScoreOptions& options = {}) const;
 
   /// How likely each of the targets is as what comes after the prompt. All are scored from the same token on: the first
   /// that is not the prompt's own, or earlier where a target changes how the prompt's end is read. Throws as score()
-  /// does, and where prompt and target are longer than the context.
+  /// does, where prompt and target are longer than the context, and for knock-outs where the prompt's end is read anew.
   TargetScores score_targets(const Prompt& prompt, std::span<const std::string> targets,
                              const ScoreOptions& options = {}) const;
 
@@ -147,13 +147,15 @@ class Session {
   tokenizer::Encoding encode(const Prompt& prompt, std::size_t max_length = 0) const;
   ReadPrompt read(const Prompt& prompt, bool causal) const;
   ReadPrompt read(const model::GenerationState& state) const;
-  std::vector<TextKnockOut> resolve(std::span<const std::string> knock_outs, const ReadPrompt& read) const;
+  std::vector<TextKnockOut> resolve(std::span<const std::string> knock_outs, const ReadPrompt& read,
+                                    bool goes_on) const;
   PromptedGeneration prompted(ReadPrompt&& read, std::vector<TextKnockOut>&& knock_outs,
                               model::Generation&& generation) const;
   void require_generation_memory(const model::GenerationOptions& options, std::int64_t taken,
                                  std::int32_t segments = kFixedSegments) const;
   tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;
-  std::vector<LookToken> read_for_score(const Prompt& prompt) const;
+  ReadPrompt read_for_score(const Prompt& prompt) const;
+  std::vector<LookToken> scored_tokens(ReadPrompt&& read) const;
   void run_windows(const ScoreOptions& options, std::int64_t prefix, Score& result) const;
   void run_targets(const ScoreOptions& options, std::int64_t longest, TargetScores& result) const;
   std::optional<std::int64_t> memory() const;

@@ -51,16 +51,17 @@ void Session::require_run_memory(const model::GenerationOptions& options, std::i
   require_memory(plan, memory(), "ask for fewer tokens (-n), make the context smaller (-c), or leave -o out");
 }
 
-std::vector<TextKnockOut> Session::resolve(std::span<const std::string> knock_outs, const ReadPrompt& read) const {
+std::vector<TextKnockOut> Session::resolve(std::span<const std::string> knock_outs, const ReadPrompt& read,
+                                           bool goes_on) const {
   const Axis words = words_of_tokens(read.text, read.tokens, /*cut=*/false);
   std::vector<std::string> names = read.segments.names;
-  names.emplace_back(kGeneratedName);
+  if (goes_on) names.emplace_back(kGeneratedName);
   return resolve_knock_outs(knock_outs, {.model = facts_,
                                          .words = words,
                                          .tokens = read.tokens,
                                          .segment_names = names,
                                          .segment_of_token = read.segments.of_token,
-                                         .growing = read.segments.count()});
+                                         .growing = goes_on ? read.segments.count() : -1});
 }
 
 PromptedGeneration Session::prompted(ReadPrompt&& read, std::vector<TextKnockOut>&& knock_outs,
@@ -75,7 +76,7 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
     model::GenerationOptions whole = with_context(options, facts_);
     whole.threads = options_.threads;
     ReadPrompt read = this->read(prompt, facts_.config.causal);
-    std::vector<TextKnockOut> blocked = resolve(knock_outs, read);
+    std::vector<TextKnockOut> blocked = resolve(knock_outs, read, /*goes_on=*/true);
     for (model::KnockOut& one : model_knock_outs(blocked, facts_.config)) whole.knock_outs.push_back(std::move(one));
     require_generation_memory(whole, 0, read.segments.count());
     model::Generation generation(model_, read.ids(), whole);

@@ -30,6 +30,12 @@ Scoring::Scoring(Transformer transformer, const ScoringOptions& options)
       context_(transformer_.make_context(options.room, options.cache)),
       whole_(std::ranges::any_of(transformer_.config().ropes, &Rope::follows_length)) {}
 
+void Scoring::knock_out(std::vector<KnockOut> knock_outs) {
+  if (knock_outs == knock_outs_) return;
+  context_.truncate(0);
+  knock_outs_ = std::move(knock_outs);
+}
+
 void Scoring::score(std::span<const std::int32_t> ids, std::int64_t first, const OnScore& on_score) {
   if (first < 1 || std::cmp_greater_equal(first, ids.size())) {
     throw BadArgument(fmt::format("of {} tokens those from {} on were to be scored", ids.size(), first));
@@ -83,8 +89,11 @@ void Scoring::keep_common(std::span<const std::int32_t> ids, std::int64_t most) 
 void Scoring::run(std::span<const std::int32_t> ids, LogitRows rows, const LogitReader& read) {
   const TokenSequence text{ids, {}, &context_};
   PieceProgress progress(options_.progress, done_, options_.total);
-  transformer_.forward({&text, 1},
-                       {.threads = options_.threads, .progress = progress.hook(), .logits = rows, .read_logits = read});
+  transformer_.forward({&text, 1}, {.threads = options_.threads,
+                                    .progress = progress.hook(),
+                                    .logits = rows,
+                                    .read_logits = read,
+                                    .knock_outs = knock_outs_});
   done_ += std::ssize(ids);
 }
 

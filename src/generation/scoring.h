@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "sightline/transformer.h"
 #include "src/ops/likelihood.h"
@@ -31,6 +32,10 @@ class Scoring {
   /// that it does not take; OutOfMemory.
   Scoring(Transformer transformer, const ScoringOptions& options);
 
+  /// Takes these edges out of what goes through from now on. Where they are others than before, nothing that stands in
+  /// the context is used again. score() throws BadArgument for positions that the context does not hold.
+  void knock_out(std::vector<KnockOut> knock_outs);
+
   /// The tokens of `ids` from `first` on, which is 1 at least, ascending. What `ids` begin with as those of the call
   /// before did is in the context and does not go through again. Throws BadArgument for more ids than the context
   /// holds, Cancelled, BadFile where a log-probability is no number; what `on_score` was told of stays true.
@@ -45,6 +50,7 @@ class Scoring {
   Transformer transformer_;
   ScoringOptions options_;
   Context context_;
+  std::vector<KnockOut> knock_outs_;
   bool whole_;             // a rope follows the text's length, so that all of it goes through at once
   std::int64_t done_ = 0;  // tokens, of all calls so far
 };

@@ -110,6 +110,33 @@ TEST_P(ScoringTest, WhatIsCommonStaysInTheContext) {
   }
 }
 
+// Edges that are knocked out: the bits of a generation without them; and what ran with other edges is not used again.
+TEST_P(ScoringTest, KnocksOutWhatAGenerationDoes) {
+  if (std::ranges::any_of(transformer_.config().ropes, &Rope::follows_length)) GTEST_SKIP() << "follows the length";
+  const std::vector<KnockOut> blocked = {{.layers = {0}, .rows = {{3}}, .keys = {{1, 3}}},
+                                         {.rows = {{9}}, .keys = {{5, 7}}}};
+  DecodingOptions options;
+  options.room = 16;
+  options.log_probability = true;
+  options.knock_outs = blocked;
+  Decoding decoding(transformer_, {text_of(reference_.at("len7.input_ids")).ids}, options);
+  Scores decoded;
+  for (std::int64_t place = 7; place < 16; ++place) {
+    decoding.next();
+    decoded[place] = decoding.log_probability();
+  }
+  const Ids ids(decoding.tokens().begin(), decoding.tokens().end());
+  Scoring scoring(transformer_, {.room = 16, .piece = 5});
+  const Scores plain = scores_of(scoring, ids, 7);
+  EXPECT_NE(plain, decoded);
+  for (int time = 0; time < 2; ++time) {
+    scoring.knock_out(blocked);
+    EXPECT_EQ(scores_of(scoring, ids, 7), decoded);
+    scoring.knock_out({});
+    EXPECT_EQ(scores_of(scoring, ids, 7), plain);
+  }
+}
+
 TEST_P(ScoringTest, RefusesWhatItCannotScore) {
   const Ids ids = {1, 2, 3};
   Scoring scoring(transformer_, {.room = 3});
