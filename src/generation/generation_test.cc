@@ -305,7 +305,10 @@ TEST(Generation, ManyRunAtOnceOnOneModel) {
   const auto options = [](int i) {
     GenerationOptions one = sampled(25, 3, static_cast<std::uint64_t>(i));
     one.threads = 1 + i % 2;
-    one.watch = WatchOptions{};
+    one.watch = WatchOptions{.key_mass = i == 1, .row_weights = i == 3};
+    if (i < 2) return one;
+    one.cache.drop = parse_drop_rule(i == 2 ? "mass,keep=6" : "sinks+window,keep=9");
+    one.audit = i == 2;
     return one;
   };
   const std::string prompts[kCount] = {"the cat", "a", "the animal was too tired", "the cat"};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace sightline::model {
 
 inline std::vector<std::int64_t> integers(const format::Tensor& tensor) {
   std::vector<std::int64_t> values(tensor.bytes.size() / sizeof(std::int64_t));
-  if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+  std::ranges::copy(tensor.bytes, std::as_writable_bytes(std::span(values)).begin());  // of which there may be none
   return values;
 }
 
