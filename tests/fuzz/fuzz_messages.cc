@@ -59,6 +59,11 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
+// How often the template spells a control token itself.
+std::size_t spelled(std::size_t chosen, std::size_t messages) {
+  return chosen == 0 ? messages : chosen == 1 ? messages + 1 : 1;
+}
+
 void check_ranges(const std::vector<TextSegment>& ranges, std::size_t size) {
   std::size_t done = 0;
   for (const TextSegment& range : ranges) {
@@ -67,7 +72,7 @@ void check_ranges(const std::vector<TextSegment>& ranges, std::size_t size) {
   }
 }
 
-void check(const Prompt& prompt) {
+void check(const Prompt& prompt, std::size_t control) {
   sightline::engine::require_segments(prompt.segments, prompt.text.size());
   check_ranges(prompt.segments, prompt.text.size());
   check_ranges(prompt.answers, prompt.text.size());
@@ -75,11 +80,14 @@ void check(const Prompt& prompt) {
   how.add_special = prompt.add_special;
   how.parse_special = prompt.special;
   how.plain = prompt.plain;
+  std::size_t found = 0;
   for (const auto& token : tokenizer().encode(prompt.text, how).tokens) {
     if (token.id != 1 && token.id != 2) continue;
+    ++found;
     require(token.control);
     for (const auto& [begin, end] : prompt.plain) require(token.end <= begin || end <= token.begin);
   }
+  require(found == control);
 }
 
 }  // namespace
@@ -91,12 +99,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
     const auto conversation = sightline::engine::parse_conversation(text, "messages");
-    Prompt prompt = chats[data[0] % chats.size()].prompt(conversation, data[0] > 127);
-    check(prompt);
+    const std::size_t chosen = data[0] % chats.size();
+    const auto& messages = conversation.is_object() ? conversation.at("messages") : conversation;
+    const std::size_t control = spelled(chosen, messages.size());
+    Prompt prompt = chats[chosen].prompt(conversation, data[0] > 127);
+    check(prompt, control);
     sightline::engine::take_markers(prompt);
-    check(prompt);
+    check(prompt, control);
     sightline::engine::name_texts(prompt, std::array{sightline::engine::NamedText{"named", "<e"}});
-    check(prompt);
+    check(prompt, control);
   } catch (const sightline::Error&) {
   }
   return 0;
