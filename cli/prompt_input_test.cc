@@ -185,7 +185,8 @@ TEST_F(PromptInputTest, SaysWhatDoesNotFit) {
   expect_failure(run("generate", {"-p", "a", "--tools", "x"}), 2, {"--tools", "add --messages"});
   expect_failure(run("generate", {"-p", "a", "--segment", "doc"}), 2, {"--segment is doc", "NAME=FILE"});
   expect_failure(run("generate", {"-p", "a", "--segment", "doc=" + path("none")}), 1, {"none"});
-  expect_failure(run("generate", {"-p", "a", "--segment", "doc=" + doc}), 1, {"\"doc\" does not stand in the prompt", "white space included"});
+  expect_failure(run("generate", {"-p", "a", "--segment", "doc=" + doc}), 1,
+                 {"\"doc\" does not stand in the prompt", "white space included"});
   expect_failure(run("generate", {"-p", "x[[a]]y", "--markers"}), 1, {"line 1, column 2", "[[a]] is not closed"});
   expect_failure(run("generate", {"-p", "a", "--json", "--segments"}), 2, {"--segments"});
   expect_failure(run("generate", {"-p", "a", "--layer", "1"}), 2, {"--json, --watch or --segments"});
