@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLeastName = 5, kMostName = 12;  // columns of a segment, a space before it counted
 constexpr int kAside = 7;
-constexpr int kMostLabel = 40;
+constexpr int kLeastLabel = 16, kMostLabel = 40;
 constexpr std::size_t kOthers = SIZE_MAX;
 
 // Shares of what is neither on special tokens nor on the first one.
@@ -36,7 +36,7 @@ class AnswerTable {
  public:
   AnswerTable(Painter& painter, std::span<const std::string> names, std::span<const engine::Answer> answers)
       : painter_(painter), names_(names), answers_(answers) {
-    label_ = std::clamp(painter.terminal().width / 3, 16, kMostLabel);
+    label_ = std::clamp(painter.terminal().width / 3, kLeastLabel, kMostLabel);
     choose_columns();
   }
 
@@ -66,7 +66,8 @@ class AnswerTable {
     return displayable(line, utf8());
   }
 
-  // All segments that got anything, in their order, or the heaviest that fit and one for the others.
+  // All segments that got anything, in their order, for which sentences are cut shorter; or the heaviest that fit and
+  // one for the others.
   void choose_columns() {
     std::vector<double> most(names_.size());
     for (const engine::Answer& answer : answers_) {
@@ -81,6 +82,7 @@ class AnswerTable {
       for (const std::size_t column : columns_) taken += width(column);
       return painter_.terminal().width - taken;
     };
+    label_ = std::clamp(label_ + std::min(room(), 0), kLeastLabel, label_);
     if (room() >= 0) return;
     columns_.push_back(kOthers);
     while (room() < 0 && columns_.size() > 2) {

@@ -16,13 +16,14 @@ void require_options(const Options& options) {
   if (options.json && options.segment_table) {
     throw UsageError("--json and --segments were both given: the last line of --json has what the table says");
   }
-  const auto refuse = [&](bool given, const char* what) {
-    if (given) throw UsageError(fmt::format("{} says what --json or --watch shows: add one of them", what));
+  const auto refuse = [&](bool given, const char* what, const char* third) {
+    if (!given) return;
+    throw UsageError(fmt::format("{} says what --json, --watch or {} shows: add one of them", what, third));
   };
   const bool shown = options.json || options.watch;
-  refuse(options.layer && !shown && !options.segment_table, "--layer");
-  refuse(options.head && !shown && !options.segment_table, "--head");
-  refuse(options.top && !shown && options.output.empty(), "--top");
+  refuse(options.layer && !shown && !options.segment_table, "--layer", "--segments");
+  refuse(options.head && !shown && !options.segment_table, "--head", "--segments");
+  refuse(options.top && !shown && options.output.empty(), "--top", "-o");
   if (options.top.value_or(0) < 0 || options.top.value_or(0) > 64) {
     throw UsageError(fmt::format("--top is {}: it can be 0 to 64", *options.top));
   }

@@ -161,6 +161,22 @@ TEST_F(PromptInputTest, TheTableGoesBesideATextInAPipe) {
   }
 }
 
+// Sentences are cut before segments are summed up as others.
+TEST_F(PromptInputTest, TheTableHasRoomForTheSegmentsOfAConversation) {
+  const Outcome outcome = run("generate", {"-p",
+                                           "[[guidance]]see the cat[[/guidance]] [[system]]sat[[/system]] "
+                                           "[[user]]on[[/user]] [[contract]]the mat[[/contract]] "
+                                           "[[question]]was it[[/question]]",
+                                           "--markers", "-n", "2", "--segments"});
+  EXPECT_EQ(outcome.status, 0);
+  for (const char* name : {"guidance", "system", "user", "contract", "question", "generated", "aside"}) {
+    EXPECT_NE(outcome.error.find(std::string(" ") + name), std::string::npos) << name << '\n' << outcome.error;
+  }
+  EXPECT_EQ(outcome.error.find("others"), std::string::npos) << outcome.error;
+  std::istringstream lines(outcome.error);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
 TEST_F(PromptInputTest, SaysWhatDoesNotFit) {
   const std::string chat = path("chat.json"), doc = write("doc.txt", "a dog");
   expect_failure(run("generate", {"--messages", chat, "-p", "a"}), 2, {"--messages and a text were both given"});
@@ -169,9 +185,11 @@ TEST_F(PromptInputTest, SaysWhatDoesNotFit) {
   expect_failure(run("generate", {"-p", "a", "--tools", "x"}), 2, {"--tools", "add --messages"});
   expect_failure(run("generate", {"-p", "a", "--segment", "doc"}), 2, {"--segment is doc", "NAME=FILE"});
   expect_failure(run("generate", {"-p", "a", "--segment", "doc=" + path("none")}), 1, {"none"});
-  expect_failure(run("generate", {"-p", "a", "--segment", "doc=" + doc}), 1, {"\"doc\" does not stand in the prompt"});
+  expect_failure(run("generate", {"-p", "a", "--segment", "doc=" + doc}), 1,
+                 {"\"doc\" does not stand in the prompt", "white space included"});
   expect_failure(run("generate", {"-p", "x[[a]]y", "--markers"}), 1, {"line 1, column 2", "[[a]] is not closed"});
   expect_failure(run("generate", {"-p", "a", "--json", "--segments"}), 2, {"--segments"});
+  expect_failure(run("generate", {"-p", "a", "--layer", "1"}), 2, {"--json, --watch or --segments"});
   expect_failure(run("generate", {"--messages", chat, "--chat-template", "rag"}), 1,
                  {"no chat template named", "default"});
   expect_failure(run("generate", {"--messages", write("bad.json", "{}")}), 1, {"bad.json: is no conversation"});

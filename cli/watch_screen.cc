@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "cli/display_text.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr double kLeastShade = 0.06;     // place on the scale below which text stays as it is
 constexpr std::size_t kListedWords = 8;  // of which the first few are marked where there are no colours
 constexpr std::size_t kMarkedWords = 3;
+constexpr std::size_t kLeastWords = 1;  // listed where the segments would have all of the line
 
 // The next of -1 (all), 0 .. count - 1, round and round.
 int turned(int value, int by, int count) { return (value + 1 + by + count + 1) % (count + 1) - 1; }
@@ -198,23 +200,33 @@ std::string WatchScreen::header(const View& view) const {
   return painter.result();
 }
 
+// What is set aside, words, and segments. Where not all fit, words go before segments, and then the lightest segments:
+// the shades show words, too.
 std::string WatchScreen::status(const View& view) const {
-  std::string aside, others;
+  std::vector<std::size_t> order;
   for (std::size_t s = 0; s < std::min(view.row.segments.size(), facts_.segments.size()); ++s) {
+    if (view.row.segments[s] >= 0.005) order.push_back(s);
+  }
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t s) { return view.row.segments[s]; });
+  std::string aside, segments;
+  for (const std::size_t s : order) {
     const std::string& name = facts_.segments[s];
-    const bool set_aside = name == "special" || name == "first";
-    if (view.row.segments[s] < 0.005) continue;
-    std::string& to = set_aside ? aside : others;
+    std::string& to = name == "special" || name == "first" ? aside : segments;
     to += fmt::format("{}{} {}", to.empty() ? "" : ", ", displayable(name, terminal_.utf8),
                       share_text(view.row.segments[s]));
   }
-  std::string line = aside.empty() ? "" : "aside: " + aside + "  ";
-  for (const auto& [word, weight] : view.words) {
-    line += fmt::format("{} {}, ", text_.word_label(word, terminal_.utf8), share_text(weight));
+  std::string line = aside.empty() ? "" : "aside: " + aside;
+  const int room = terminal_.width - display_width(segments) - 2;
+  for (std::size_t i = 0; i < view.words.size(); ++i) {
+    const auto& [word, weight] = view.words[i];
+    const std::string gap = i > 0 ? ", " : line.empty() ? "" : "  ";
+    const std::string longer = line + gap + text_.word_label(word, terminal_.utf8) + " " + share_text(weight);
+    if (i >= kLeastWords && display_width(longer) > room) break;
+    line = longer;
   }
-  if (!view.words.empty()) line.replace(line.size() - 2, 2, "  ");
+  if (!line.empty() && !segments.empty()) line += "  ";
   Painter painter(terminal_);
-  painter.text(fit_columns(line + others, terminal_.width, terminal_.utf8));
+  painter.text(fit_columns(line + segments, terminal_.width, terminal_.utf8));
   return painter.result();
 }
 

@@ -1,9 +1,11 @@
 #include "cli/watch_screen.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "src/engine/name_segments.h"
 #include "src/engine/testing.h"
 
 namespace sightline::cli {
@@ -108,6 +110,40 @@ WatchScreen screen_of(engine::PromptedGeneration& generation) {
 }
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// Words give way to segments, which a prompt's author named.
+TEST(WatchScreen, TellsOfAllSegmentsOfAPrompt) {
+  engine::Prompt prompt("the cat sat on the mat because the animal was tired");
+  const std::vector<engine::NamedText> named = {
+      {"system", "the cat sat"}, {"document", "on the mat"}, {"question", "because the animal was tired"}};
+  engine::name_texts(prompt, named);
+  model::GenerationOptions options{.max_tokens = 3};
+  options.watch = model::WatchOptions{.top = 8, .row_weights = true};
+  for (const int width : {80, 100, 140}) {
+    engine::PromptedGeneration generation = tiny().generate(prompt, options);
+    WatchScreen screen = screen_of(generation);
+    screen.resize({.width = width, .utf8 = true}, 24);
+    std::vector<double> mass;
+    while (const auto token = generation.generation.next()) {
+      screen.add(*token, 1);
+      mass = watched_row(*token->sight, {}).segments;
+    }
+    const std::string frame = screen.frame();
+    const std::size_t begin = frame.find("\x1b[23;1H"), end = frame.find("\x1b[24;1H");
+    ASSERT_LT(begin, end);
+    const std::string status = frame.substr(begin, end - begin);
+    const std::vector<std::string> names = segment_names(generation);
+    ASSERT_EQ(names.size(), mass.size());
+    int shown = 0;
+    for (std::size_t s = 0; s < names.size(); ++s) {
+      if (mass[s] < 0.005) continue;
+      ++shown;
+      EXPECT_TRUE(holds(status, fmt::format("{} {:.0f} %", names[s], 100 * mass[s]))) << status;
+    }
+    EXPECT_GE(shown, 4);
+    EXPECT_FALSE(holds(status, "~") || holds(status, "…")) << status;
+  }
+}
 
 TEST(WatchScreen, ShowsStepsLayersAndHeads) {
   engine::PromptedGeneration generation = prompted("the cat sat on the mat");

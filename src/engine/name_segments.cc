@@ -168,7 +168,10 @@ void name_texts(Prompt& prompt, std::span<const NamedText> texts) {
     std::size_t at = text.empty() ? std::string::npos : prompt.text.find(text);
     if (at == std::string::npos) {
       throw BadArgument(fmt::format("the text of segment \"{}\" {}", shortened(name),
-                                    text.empty() ? "is empty" : "does not stand in the prompt"));
+                                    text.empty()
+                                        ? "is empty"
+                                        : "does not stand in the prompt: it has to be there byte for byte, white "
+                                          "space included"));
     }
     for (; at != std::string::npos; at = prompt.text.find(text, at + text.size())) {
       ranges.push_back({name, at, at + text.size()});

@@ -117,7 +117,9 @@ TEST(NamedTexts, AreRefusedWhereTheyDoNotFit) {
     prompt.segments = {{"user", 0, 3}};
     return error_of<BadArgument>([&] { name_texts(prompt, texts); });
   };
-  EXPECT_EQ(refusal({{"a", "dog"}}), "the text of segment \"a\" does not stand in the prompt");
+  EXPECT_EQ(
+      refusal({{"a", "dog"}}),
+      "the text of segment \"a\" does not stand in the prompt: it has to be there byte for byte, white space included");
   EXPECT_EQ(refusal({{"a", ""}}), "the text of segment \"a\" is empty");
   EXPECT_EQ(refusal({{"user", "cat"}}), "there are two segments named \"user\": name one otherwise");
   EXPECT_EQ(refusal({{"a", "cat"}, {"a", "sat"}}), "there are two segments named \"a\": name one otherwise");
