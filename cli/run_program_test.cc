@@ -43,6 +43,8 @@ std::string read_all(int descriptor) {
 
 [[noreturn]] void become_program(const Start& start) {
   std::signal(SIGPIPE, start.ignore_pipe_signal ? SIG_IGN : SIG_DFL);
+  // The program leaves signals alone that were ignored when it began, as those of tests in the background are.
+  for (const int asked : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(asked, SIG_DFL);
   const char* home = std::getenv("HOME");
   const std::string kept = home ? home : "/";
   clearenv();
