@@ -267,7 +267,7 @@ TEST(Generate, JsonTellsOfTheMapsThatWereAskedFor) {
   ASSERT_EQ(lines.at(1).at("maps").size(), 1u);
   EXPECT_EQ(lines.at(1).at("maps")[0].at("name"), "L2H3");
   testing::expect_failure(generate({"-p", "a", "--json", "--layer", "3"}), 1, {"there is no layer 3", "1 to 2"});
-  testing::expect_failure(generate({"-p", "a", "--layer", "1"}), 2, {"--layer", "--json or --watch"});
+  testing::expect_failure(generate({"-p", "a", "--layer", "1"}), 2, {"--layer", "--json, --watch"});
   testing::expect_failure(generate({"-p", "a", "--json", "--top", "65"}), 2, {"--top is 65"});
 }
 

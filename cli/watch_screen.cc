@@ -15,7 +15,6 @@ namespace {
 constexpr double kLeastShade = 0.06;     // place on the scale below which text stays as it is
 constexpr std::size_t kListedWords = 8;  // of which the first few are marked where there are no colours
 constexpr std::size_t kMarkedWords = 3;
-constexpr std::size_t kLeastWords = 1;  // listed where the segments would have all of the line
 
 // The next of -1 (all), 0 .. count - 1, round and round.
 int turned(int value, int by, int count) { return (value + 1 + by + count + 1) % (count + 1) - 1; }
@@ -221,7 +220,7 @@ std::string WatchScreen::status(const View& view) const {
     const auto& [word, weight] = view.words[i];
     const std::string gap = i > 0 ? ", " : line.empty() ? "" : "  ";
     const std::string longer = line + gap + text_.word_label(word, terminal_.utf8) + " " + share_text(weight);
-    if (i >= kLeastWords && display_width(longer) > room) break;
+    if (display_width(longer) > room) break;
     line = longer;
   }
   if (!line.empty() && !segments.empty()) line += "  ";

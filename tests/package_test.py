@@ -170,7 +170,7 @@ class Package(unittest.TestCase):
         text = "project(p CXX)\nfind_package(sightline REQUIRED COMPONENTS model)\n"
         code, output, _ = self.project("without-fmt", text, "-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON")
         self.assertNotEqual(code, 0)
-        self.assertIn("component model needs Highway, oneTBB, fmt, ICU and PCRE2", output)
+        self.assertIn("component model needs Highway, oneTBB, fmt, ICU, PCRE2 and xxHash (Debian: libhwy-dev", output)
 
     def test_c_library_needs_neither_cpp_nor_what_it_is_built_on(self):
         if not self.shared:
