@@ -222,6 +222,16 @@ def case(row):
     return row["case"] + ("" if row["dtype"] == "f32" else f", {row['dtype']}")
 
 
+def thread_columns(limit, share):
+    """What two threads gain, beside what the machine allows."""
+    return {
+        "": lambda row: f"{case(row)}, {row['kind']}",
+        "2 threads": lambda row: times(row["seconds"]["1"] / row["seconds"]["2"]),
+        limit: lambda row: times(row["peaks"]["2"] / row["peaks"]["1"]),
+        share: lambda row: f"{thread_share(row):.2f}",
+    }
+
+
 FORWARD = {
     "": case,
     "of peak": lambda row: percent(share(row)),
@@ -269,12 +279,7 @@ TABLES = {
         observe_targets,
     ),
     "threads": (
-        {
-            "": lambda row: f"{case(row)}, {row['kind']}",
-            "2 threads": lambda row: times(row["seconds"]["1"] / row["seconds"]["2"]),
-            "peak": lambda row: times(row["peaks"]["2"] / row["peaks"]["1"]),
-            "of the peaks' ratio": lambda row: f"{thread_share(row):.2f}",
-        },
+        thread_columns("peak", "of the peaks' ratio"),
         threads_targets,
     ),
     "models": (
@@ -301,12 +306,7 @@ TABLES = {
         model_decode_targets,
     ),
     "model-threads": (
-        {
-            "": lambda row: f"{case(row)}, {row['kind']}",
-            "2 threads": lambda row: times(row["seconds"]["1"] / row["seconds"]["2"]),
-            "two plain sums": lambda row: times(row["peaks"]["2"] / row["peaks"]["1"]),
-            "of the sums' ratio": lambda row: f"{thread_share(row):.2f}",
-        },
+        thread_columns("two plain sums", "of the sums' ratio"),
         model_threads_targets,
     ),
     "first-logits": (

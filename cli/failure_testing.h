@@ -17,6 +17,18 @@ namespace sightline::cli::testing {
 
 inline std::string tiny() { return engine::testing::tiny_model().string(); }
 
+inline std::string tiny_decoder() { return engine::testing::source_path("tests/data/tiny-decoder").string(); }
+
+/// A command on a model, in a UTF-8 locale unless another is named.
+inline Start start_on(const std::string& command, const std::string& model, std::vector<std::string> arguments,
+                      const char* locale = "C.UTF-8") {
+  arguments.insert(arguments.begin(), {command, "-m", model});
+  Start start;
+  start.arguments = std::move(arguments);
+  start.environment = {{"LC_ALL", locale}};
+  return start;
+}
+
 inline Outcome run_with(std::vector<std::string> arguments, const std::string& input = "") {
   Start start;
   start.arguments = std::move(arguments);

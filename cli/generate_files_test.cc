@@ -19,17 +19,10 @@ using testing::Outcome;
 using testing::run_program;
 using testing::Start;
 using testing::TemporaryFolder;
+using testing::tiny_decoder;
 using Arguments = std::vector<std::string>;
 
-std::string tiny_decoder() { return engine::testing::source_path("tests/data/tiny-decoder").string(); }
-
-Start start_with(Arguments arguments) {
-  arguments.insert(arguments.begin(), {"generate", "-m", tiny_decoder()});
-  Start start;
-  start.arguments = std::move(arguments);
-  start.environment = {{"LC_ALL", "C.UTF-8"}};
-  return start;
-}
+Start start_with(Arguments arguments) { return testing::start_on("generate", tiny_decoder(), std::move(arguments)); }
 
 Outcome generate(Arguments arguments) { return run_program(start_with(std::move(arguments))); }
 

@@ -16,16 +16,11 @@ using testing::Outcome;
 using testing::run_program;
 using testing::Start;
 using testing::TemporaryFolder;
+using testing::tiny_decoder;
 using Arguments = std::vector<std::string>;
 
-std::string tiny_decoder() { return engine::testing::source_path("tests/data/tiny-decoder").string(); }
-
 Start start_with(Arguments arguments, const std::string& model = tiny_decoder()) {
-  arguments.insert(arguments.begin(), {"generate", "-m", model});
-  Start start;
-  start.arguments = std::move(arguments);
-  start.environment = {{"LC_ALL", "C.UTF-8"}};
-  return start;
+  return testing::start_on("generate", model, std::move(arguments));
 }
 
 Outcome generate(Arguments arguments, const std::string& input = "") {

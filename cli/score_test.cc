@@ -21,14 +21,8 @@ using Arguments = std::vector<std::string>;
 
 constexpr char kText[] = "the cat sat on the mat, because the animal was too tired";
 
-std::string tiny_decoder() { return engine::testing::source_path("tests/data/tiny-decoder").string(); }
-
 Start start_with(const std::string& command, Arguments arguments, const char* locale = "C.UTF-8") {
-  arguments.insert(arguments.begin(), {command, "-m", tiny_decoder()});
-  Start start;
-  start.arguments = std::move(arguments);
-  start.environment = {{"LC_ALL", locale}};
-  return start;
+  return testing::start_on(command, testing::tiny_decoder(), std::move(arguments), locale);
 }
 
 Outcome score(Arguments arguments, const std::string& input = "") {
