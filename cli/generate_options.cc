@@ -63,9 +63,7 @@ void add_generate(CLI::App& app, Options& options) {
   add_colour_option(command, options);
   add_decoder_option(command, options);
   add_loading_options(command, options);
-  command.add_option("-c,--ctx-size", options.context, "Tokens of prompt and text (default: 4096 at most)")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30).description(""));
+  add_context_option(command, options, "Tokens of prompt and text (default: 4096 at most)");
   add_threads_option(command, options);
   command.footer("Example:\n  ./sightline generate -m model.gguf -p \"The capital of France is\" -n 20");
 }

@@ -87,7 +87,7 @@ class ScreenOutput : public GenerationOutput {
   ScreenOutput(const Options& options, const engine::ModelFacts& model, engine::PromptedGeneration& prompted)
       : generation_(prompted.generation), head_(watched_maps(options).head) {
     const WatchFacts facts{model.name, static_cast<int>(model.config.layers),
-                           static_cast<int>(model.config.query_heads), segment_names(prompted)};
+                           static_cast<int>(model.config.query_heads), prompted.segments.names_with_generated()};
     view_.emplace(WatchScreen(facts, WatchedText(prompted), watched_maps(options)), options.colour);
   }
 

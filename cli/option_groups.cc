@@ -45,6 +45,12 @@ void add_cache_options(CLI::App& command, Options& options) {
   command.add_option("--cache-type-v", options.value_type, "Values, likewise (-ctv)")->type_name("TYPE");
 }
 
+void add_context_option(CLI::App& command, Options& options, const std::string& description) {
+  command.add_option("-c,--ctx-size", options.context, description)
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30).description(""));
+}
+
 void add_threads_option(CLI::App& command, Options& options) {
   command.add_option("-t,--threads", options.threads, "Threads (default: one a processor); they change no bit")
       ->type_name("N")

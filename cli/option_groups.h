@@ -20,6 +20,7 @@ void add_colour_option(CLI::App& command, Options& options);
 /// Messages in place of a text, and names for parts of what is read.
 void add_prompt_options(CLI::App& command, Options& options);
 void add_cache_options(CLI::App& command, Options& options);
+void add_context_option(CLI::App& command, Options& options, const std::string& description);  // of a decoder
 void add_decoder_option(CLI::App& command, Options& options);  // -m, without which nothing can be done
 
 // Commands whose options fill a file of their own.

@@ -17,10 +17,11 @@ RunRecord::RunRecord(const Options& options, const engine::ModelFacts& model,
       model_(model),
       prompted_(prompted),
       how_(how),
-      first_line_(engine::generation_json(model, prompted, how)),
       answer_(prompted, {options.layer, options.head}) {
-  if (!options.output.empty()) file_.emplace(first_line_);
+  if (!options.output.empty()) file_.emplace(first_line());
 }
+
+engine::ReportJson RunRecord::first_line() const { return engine::generation_json(model_, prompted_, how_); }
 
 void RunRecord::add(const model::GeneratedToken& token) {
   answer_.add(token);
@@ -50,10 +51,8 @@ void RunRecord::save(std::string_view how) const {
 void RunRecord::write_table() const {
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   Painter painter(detect_terminal(terminal ? STDOUT_FILENO : STDERR_FILENO, options_.colour));
-  std::vector<std::string> names = prompted_.segments.names;
-  names.emplace_back(engine::kGeneratedName);
   const engine::Answer answer = answer_.answer();
-  add_answer_table(painter, names, {&answer, 1}, options_);
+  add_answer_table(painter, prompted_.segments.names_with_generated(), {&answer, 1}, options_);
   if (terminal) return write_output(painter.result());
   std::fwrite(painter.result().data(), 1, painter.result().size(), stderr);
 }

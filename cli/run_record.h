@@ -18,7 +18,7 @@ class RunRecord {
   RunRecord(const Options& options, const engine::ModelFacts& model, const engine::PromptedGeneration& prompted,
             const model::GenerationOptions& how);
 
-  const engine::ReportJson& first_line() const { return first_line_; }  // generation_json()
+  engine::ReportJson first_line() const;  // generation_json()
   void add(const model::GeneratedToken& token);
   engine::ReportJson last_line(std::string_view how) const;  // end_json()
   /// After the text's end: the table of --segments, the file, notes on dropped keys.
@@ -33,7 +33,6 @@ class RunRecord {
   const engine::ModelFacts& model_;
   const engine::PromptedGeneration& prompted_;
   const model::GenerationOptions& how_;
-  engine::ReportJson first_line_;
   engine::AnswerRecord answer_;
   std::optional<engine::GenerationFile> file_;
 };

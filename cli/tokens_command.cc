@@ -13,6 +13,7 @@
 #include "cli/streams.h"
 #include "cli/view.h"
 #include "src/tokenizer/display.h"
+#include "src/tokenizer/unicode.h"
 
 namespace sightline::cli {
 namespace {
@@ -47,8 +48,7 @@ struct Listing {
 std::vector<std::uint32_t> count_characters(std::string_view text) {
   std::vector<std::uint32_t> before(text.size() + 1);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool begins = (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
-    before[i + 1] = before[i] + (begins ? 1 : 0);
+    before[i + 1] = before[i] + !tokenizer::is_continuation(text[i]);
   }
   return before;
 }

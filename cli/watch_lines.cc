@@ -20,7 +20,7 @@ std::string padded(std::string text) {
 
 WatchLines::WatchLines(const engine::PromptedGeneration& prompted, const WatchedMaps& maps, std::size_t words,
                        bool utf8)
-    : text_(prompted), segments_(segment_names(prompted)), maps_(maps), words_(words), utf8_(utf8) {}
+    : text_(prompted), segments_(prompted.segments.names_with_generated()), maps_(maps), words_(words), utf8_(utf8) {}
 
 std::string WatchLines::line(const model::GeneratedToken& token) {
   const std::int64_t position = text_.tokens();

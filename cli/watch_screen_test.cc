@@ -106,7 +106,7 @@ TEST(WatchedText, JoinsPartsOfACharacterAndOfAWord) {
 }
 
 WatchScreen screen_of(engine::PromptedGeneration& generation) {
-  return {{"tiny-decoder", 2, 4, segment_names(generation)}, WatchedText(generation), {}};
+  return {{"tiny-decoder", 2, 4, generation.segments.names_with_generated()}, WatchedText(generation), {}};
 }
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -132,7 +132,7 @@ TEST(WatchScreen, TellsOfAllSegmentsOfAPrompt) {
     const std::size_t begin = frame.find("\x1b[23;1H"), end = frame.find("\x1b[24;1H");
     ASSERT_LT(begin, end);
     const std::string status = frame.substr(begin, end - begin);
-    const std::vector<std::string> names = segment_names(generation);
+    const std::vector<std::string> names = generation.segments.names_with_generated();
     ASSERT_EQ(names.size(), mass.size());
     int shown = 0;
     for (std::size_t s = 0; s < names.size(); ++s) {

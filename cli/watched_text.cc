@@ -7,6 +7,8 @@
 #include <map>
 
 #include "cli/display_text.h"
+#include "src/engine/axis.h"
+#include "src/tokenizer/unicode.h"
 
 namespace sightline::cli {
 namespace {
@@ -33,21 +35,14 @@ bool continues_word(std::string_view before, std::string_view after) {
   return joins(last) && joins(first);
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  return begin == std::string_view::npos ? std::string_view()
-                                         : text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
-
 bool inside_character(std::string_view text, std::size_t at) {
-  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  return at < text.size() && tokenizer::is_continuation(text[at]);
 }
 
 }  // namespace
 
 WatchedText::WatchedText(const engine::PromptedGeneration& prompted) : prompt_tokens_(std::ssize(prompted.prompt)) {
-  const std::vector<std::string> names = segment_names(prompted);
+  const std::vector<std::string> names = prompted.segments.names_with_generated();
   const std::vector<std::int32_t>& segments = prompted.generation.prompt().segments;
   std::size_t shown = 0;  // bytes of the prompt's text that the items have
   for (std::size_t i = 0; i < prompted.prompt.size(); ++i) {
@@ -115,7 +110,7 @@ std::string WatchedText::word_label(std::int64_t word, bool utf8) const {
   const auto begin = static_cast<std::size_t>(word_begin_.at(static_cast<std::size_t>(word)));
   std::string text;
   for (std::size_t i = begin; i < items_.size() && items_[i].word == word; ++i) text += items_[i].text;
-  const std::string_view core = trimmed(text);
+  const std::string_view core = engine::trimmed(text);
   return fit_columns(core.empty() ? with_marks(text, utf8) : displayable(core, utf8), kLabelColumns, utf8);
 }
 
@@ -134,12 +129,6 @@ std::vector<WatchedText::Weighed> WatchedText::heaviest(std::span<const float> w
   });
   words.erase(end, words.end());
   return words;
-}
-
-std::vector<std::string> segment_names(const engine::PromptedGeneration& prompted) {
-  std::vector<std::string> names = prompted.segments.names;
-  names.emplace_back(engine::kGeneratedName);
-  return names;
 }
 
 }  // namespace sightline::cli

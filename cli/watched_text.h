@@ -55,9 +55,6 @@ class WatchedText {
   std::int64_t prompt_tokens_ = 0;
 };
 
-/// Names of the segments of a generation, as StepSight::segment_mass has them.
-std::vector<std::string> segment_names(const engine::PromptedGeneration& prompted);
-
 }  // namespace sightline::cli
 
 #endif  // SIGHTLINE_CLI_WATCHED_TEXT_H_

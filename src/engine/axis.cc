@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sightline/error.h"
+#include "src/tokenizer/unicode.h"
 
 namespace sightline::engine {
 namespace {
@@ -81,11 +82,18 @@ std::optional<std::size_t> occurrence(const Axis& axis, std::string_view spec) {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n\r";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
 std::string shortened(std::string_view text) {
   constexpr int kMostShown = 60;
   int characters = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool begins = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;  // a character of UTF-8
+    const bool begins = !tokenizer::is_continuation(text[at]);
     if ((begins && ++characters > kMostShown) || at == 4 * kMostShown) return std::string(text.substr(0, at)) + "...";
   }
   return std::string(text);

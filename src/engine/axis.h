@@ -34,6 +34,8 @@ bool has_item(const Axis& axis, std::string_view spec);
 
 /// Text of the user's as a message repeats it: its first 60 characters, and an ellipsis where it has more.
 std::string shortened(std::string_view text);
+/// The text without blanks, tabs and line ends around it.
+std::string_view trimmed(std::string_view text);
 /// The same in double quotes, on one line.
 std::string in_quotes(std::string_view text);
 

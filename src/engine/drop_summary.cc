@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/engine/report_numbers.h"
+#include "src/generation/decoding.h"
 
 namespace sightline::engine {
 namespace {
@@ -36,13 +37,6 @@ void add_audits(const model::TransformerConfig& config, const model::DropAccount
     summary.peak = DropSummary::Peak{audit.largest, static_cast<int>(i / heads) + 1, static_cast<int>(i % heads) + 1,
                                      audit.largest_row};
   }
-}
-
-// Those of the context as far as it has gone, with all its keys.
-std::int64_t full_bytes(const model::TransformerConfig& config, const model::ContextOptions& cache,
-                        std::int64_t tokens) {
-  const auto row = row_bytes(cache.keys, config.head_width) + row_bytes(cache.values, config.head_width);
-  return config.layers * config.kv_heads * tokens * static_cast<std::int64_t>(row);
 }
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
@@ -88,7 +82,7 @@ std::optional<DropSummary> summarise_drops(const model::TransformerConfig& confi
   summary.audited = options.audit;
   summary.departure = generation.departure();
   summary.cache_bytes = generation.cache_bytes();
-  summary.full_bytes = full_bytes(config, options.cache, std::ssize(generation.prompt().ids) + account->rows);
+  summary.full_bytes = model::cache_bytes(config, std::ssize(generation.prompt().ids) + account->rows, options.cache);
   summary.layers.resize(static_cast<std::size_t>(config.layers));
   add_heads(config, *account, summary);
   add_audits(config, *account, summary);

@@ -31,12 +31,6 @@ ReportJson prompt_json(const PromptedGeneration& prompted) {
   return json;
 }
 
-ReportJson segments_json(const PromptedGeneration& prompted) {
-  ReportJson json = prompted.segments.names;
-  json.push_back(kGeneratedName);
-  return json;
-}
-
 ReportJson cache_json(const model::GenerationOptions& options) {
   ReportJson json = {{"keys", dtype_name(options.cache.keys)}, {"values", dtype_name(options.cache.values)}};
   if (options.cache.drop.kind == model::DropKind::none) return json;
@@ -106,7 +100,7 @@ ReportJson generation_json(const ModelFacts& model, const PromptedGeneration& pr
           {"model", model_json(model)},
           {"text", prompted.text},
           {"tokens", prompt_json(prompted)},
-          {"segments", segments_json(prompted)},
+          {"segments", prompted.segments.names_with_generated()},
           {"blocked", knock_outs_json(prompted.knock_outs)},
           {"resumed_tokens", prompted.generation.resumed()},
           {"context", prompted.generation.context()},

@@ -11,6 +11,7 @@
 #include "sightline/error.h"
 #include "src/engine/axis.h"
 #include "src/engine/segments.h"
+#include "src/tokenizer/unicode.h"
 
 namespace sightline::engine {
 namespace {
@@ -51,7 +52,7 @@ std::vector<Mark> marks_in(std::string_view text) {
 std::string place_of(std::string_view text, std::size_t at) {
   const std::string_view before = text.substr(0, at);
   const std::size_t line = before.rfind('\n') + 1;  // npos + 1 = 0
-  const auto is_start = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
+  const auto is_start = [](char c) { return !tokenizer::is_continuation(c); };
   return fmt::format("line {}, column {}", std::ranges::count(before, '\n') + 1,
                      std::ranges::count_if(before.substr(line), is_start) + 1);
 }

@@ -13,13 +13,6 @@ namespace {
 constexpr std::string_view kArrow = "->";
 constexpr std::string_view kForm = "FROM->TO or FROM->TO@MAPS, as it->street@L4H2";
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\n\r";
-  const std::size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
 // Where the quoted string that `text` begins with ends; npos where it does not.
 std::size_t end_of_quotes(std::string_view text) {
   for (std::size_t at = 1; at < text.size(); ++at) {

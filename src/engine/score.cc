@@ -53,6 +53,10 @@ std::int64_t stride_of(std::int64_t asked, std::int64_t context, std::int64_t pr
       fmt::format("the stride is {}: with a context of {} tokens it can be 1 to {}", stride, context, most));
 }
 
+model::ScoringOptions scoring_options(const ScoreOptions& options, std::int64_t room, int threads) {
+  return {.room = room, .cache = options.cache, .threads = threads, .top = options.top, .progress = options.progress};
+}
+
 TokenScore token_score(const tokenizer::Tokenizer& tokenizer, std::int64_t token, std::int64_t before,
                        const ops::Likelihood& likelihood) {
   TokenScore score{token, before, likelihood.log_probability, likelihood.rank, {}};
@@ -199,11 +203,7 @@ void Session::run_windows(const ScoreOptions& options, std::int64_t prefix, Scor
   const auto windows =
       score_windows(std::ssize(ids) - prefix, result.context - prefix, result.stride, prefix > 0 ? 0 : 1);
   result.windows = std::ssize(windows);
-  model::ScoringOptions how{.room = std::min(result.context, std::ssize(ids)),
-                            .cache = options.cache,
-                            .threads = options_.threads,
-                            .top = options.top,
-                            .progress = options.progress};
+  model::ScoringOptions how = scoring_options(options, std::min(result.context, std::ssize(ids)), options_.threads);
   for (const ScoreWindow& window : windows) how.total += prefix + window.end - window.begin;
   const std::vector<model::KnockOut> knock_outs = model_knock_outs(result.knock_outs, facts_.config);
   try {
@@ -257,11 +257,7 @@ TargetScores Session::score_targets(const Prompt& prompt, std::span<const std::s
 }
 
 void Session::run_targets(const ScoreOptions& options, std::int64_t longest, TargetScores& result) const {
-  model::ScoringOptions how{.room = longest,
-                            .cache = options.cache,
-                            .threads = options_.threads,
-                            .top = options.top,
-                            .progress = options.progress};
+  model::ScoringOptions how = scoring_options(options, longest, options_.threads);
   for (const TargetScore& target : result.targets) how.total += std::ssize(target.tokens);
   std::size_t done = 0;
   try {

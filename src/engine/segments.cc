@@ -60,6 +60,12 @@ std::int32_t segment_at(const std::vector<NumberedRange>& ranges, std::size_t be
 
 }  // namespace
 
+std::vector<std::string> Segments::names_with_generated() const {
+  std::vector<std::string> all = names;
+  all.emplace_back(kGeneratedName);
+  return all;
+}
+
 TextSpan bytes_of(const LookToken& token) {
   if (token.byte_begin < token.byte_end) return {token.byte_begin, token.byte_end};
   const std::size_t begin = token.byte_begin == 0 ? 0 : token.byte_begin - 1;

@@ -30,6 +30,8 @@ struct Segments {
   std::vector<std::int32_t> of_token{};  // index into names
 
   std::int32_t count() const { return static_cast<std::int32_t>(names.size()); }
+  /// Those of a text that goes on: kGeneratedName comes last.
+  std::vector<std::string> names_with_generated() const;
 };
 
 /// The bytes that a token stands for: of one without any, as a space is that was trimmed away, the byte before it.

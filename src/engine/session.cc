@@ -13,6 +13,7 @@
 #include "src/engine/pass_progress.h"
 #include "src/engine/token_label.h"
 #include "src/engine/words.h"
+#include "src/tokenizer/unicode.h"
 
 namespace sightline::engine {
 namespace {
@@ -23,8 +24,7 @@ constexpr int kMaxTop = 64;  // what the kernel keeps a row
 std::vector<std::uint32_t> characters_before(std::string_view text) {
   std::vector<std::uint32_t> before(text.size() + 1);
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool continuation = (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
-    before[i + 1] = before[i] + !continuation;
+    before[i + 1] = before[i] + !tokenizer::is_continuation(text[i]);
   }
   return before;
 }

@@ -151,6 +151,8 @@ class Session {
                                     bool goes_on) const;
   PromptedGeneration prompted(ReadPrompt&& read, std::vector<TextKnockOut>&& knock_outs,
                               model::Generation&& generation) const;
+  PromptedGeneration go_on(ReadPrompt&& read, const model::GenerationOptions& options,
+                           model::GenerationState&& state) const;
   void require_generation_memory(const model::GenerationOptions& options, std::int64_t taken,
                                  std::int32_t segments = kFixedSegments) const;
   tokenizer::Encoding encode_for_look(const Prompt& prompt, bool truncate) const;

@@ -54,8 +54,7 @@ void Session::require_run_memory(const model::GenerationOptions& options, std::i
 std::vector<TextKnockOut> Session::resolve(std::span<const std::string> knock_outs, const ReadPrompt& read,
                                            bool goes_on) const {
   const Axis words = words_of_tokens(read.text, read.tokens, /*cut=*/false);
-  std::vector<std::string> names = read.segments.names;
-  if (goes_on) names.emplace_back(kGeneratedName);
+  const std::vector<std::string> names = goes_on ? read.segments.names_with_generated() : read.segments.names;
   return resolve_knock_outs(knock_outs, {.model = facts_,
                                          .words = words,
                                          .tokens = read.tokens,
@@ -86,30 +85,29 @@ PromptedGeneration Session::generate(const Prompt& prompt, const model::Generati
 
 PromptedGeneration Session::generate(const Prompt& prompt, const model::GenerationOptions& options,
                                      model::GenerationState&& state) const {
-  return within_memory(kNoMemoryForGeneration, [&] {
-    model::GenerationOptions whole = with_context(options, facts_);
-    whole.threads = options_.threads;
-    ReadPrompt read = this->read(prompt, facts_.config.causal);
-    require_generation_memory(whole, state.bytes(), read.segments.count());
-    model::Generation generation(model_, read.ids(), whole, std::move(state));
-    return prompted(std::move(read), {}, std::move(generation));
-  });
+  return within_memory(kNoMemoryForGeneration,
+                       [&] { return go_on(this->read(prompt, facts_.config.causal), options, std::move(state)); });
+}
+
+PromptedGeneration Session::go_on(ReadPrompt&& read, const model::GenerationOptions& options,
+                                  model::GenerationState&& state) const {
+  model::GenerationOptions whole = with_context(options, facts_);
+  whole.threads = options_.threads;
+  require_generation_memory(whole, state.bytes(), read.segments.count());
+  model::Generation generation(model_, read.ids(), whole, std::move(state));
+  return prompted(std::move(read), {}, std::move(generation));
 }
 
 PromptedGeneration Session::resume(model::GenerationState&& state, const std::optional<Prompt>& more,
                                    const model::GenerationOptions& options) const {
   return within_memory(kNoMemoryForGeneration, [&] {
-    model::GenerationOptions whole = with_context(options, facts_);
-    whole.threads = options_.threads;
     ReadPrompt read = this->read(state);
     if (more) {
       Prompt behind = *more;
       behind.add_special = false;
       read.append(this->read(behind, /*causal=*/false));  // its first token is not the text's
     }
-    require_generation_memory(whole, state.bytes(), read.segments.count());
-    model::Generation generation(model_, read.ids(), whole, std::move(state));
-    return prompted(std::move(read), {}, std::move(generation));
+    return go_on(std::move(read), options, std::move(state));
   });
 }
 

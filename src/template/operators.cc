@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/tokenizer/unicode.h"
+
 namespace sightline::jinja {
 namespace {
 
@@ -175,7 +177,7 @@ Value slice_text(const Text& text, const Value& begin, const Value& end, const V
   std::vector<std::size_t> starts;
   budget.spend(text.size() / 4);
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if ((text.bytes()[at] & 0xC0) != 0x80) starts.push_back(at);
+    if (!tokenizer::is_continuation(text.bytes()[at])) starts.push_back(at);
   }
   starts.push_back(text.size());
   TextBuilder out;

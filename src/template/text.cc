@@ -114,13 +114,13 @@ bool is_space(char32_t c) {
 }
 
 std::size_t count_characters(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+  return std::count_if(text.begin(), text.end(), [](char c) { return !tokenizer::is_continuation(c); });
 }
 
 std::size_t byte_of_character(std::string_view text, std::size_t index) {
   std::size_t at = 0;
   for (; at < text.size(); ++at) {
-    if ((text[at] & 0xC0) == 0x80) continue;
+    if (tokenizer::is_continuation(text[at])) continue;
     if (index == 0) break;
     --index;
   }
@@ -129,7 +129,7 @@ std::size_t byte_of_character(std::string_view text, std::size_t index) {
 
 std::size_t previous_character(std::string_view text, std::size_t end) {
   do --end;
-  while (end > 0 && (text[end] & 0xC0) == 0x80);
+  while (end > 0 && tokenizer::is_continuation(text[end]));
   return end;
 }
 

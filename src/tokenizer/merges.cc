@@ -20,7 +20,7 @@ bool is_version(std::string_view line) { return line.starts_with("#version"); }
 
 char32_t last_char(std::string_view piece) {
   std::size_t at = piece.size() - 1;
-  while (at > 0 && (static_cast<unsigned char>(piece[at]) & 0xC0) == 0x80) --at;
+  while (at > 0 && is_continuation(piece[at])) --at;
   return decode_char(piece, at).code;
 }
 

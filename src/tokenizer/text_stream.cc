@@ -31,7 +31,8 @@ bool second_fits(unsigned char lead, unsigned char second) {
 bool begins_character(std::string_view bytes) {
   const auto lead = static_cast<unsigned char>(bytes[0]), last = static_cast<unsigned char>(bytes.back());
   if (bytes.size() == 1) return length_from(lead) > 1;
-  return bytes.size() < length_from(lead) && (bytes.size() == 2 ? second_fits(lead, last) : (last & 0xc0) == 0x80);
+  return bytes.size() < length_from(lead) &&
+         (bytes.size() == 2 ? second_fits(lead, last) : is_continuation(bytes.back()));
 }
 
 }  // namespace

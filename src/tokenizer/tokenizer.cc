@@ -98,9 +98,7 @@ std::string hash_of(const format::GgufMetadata& metadata, const GgufTokenizerOpt
   return hash.text();
 }
 
-bool is_inside_char(std::string_view text, std::size_t at) {
-  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
-}
+bool is_inside_char(std::string_view text, std::size_t at) { return at < text.size() && is_continuation(text[at]); }
 
 // Trimming takes a byte for every space, as the reference does; where the space has more, what is left of it counts.
 void keep_whole_chars(std::vector<Token>& tokens, std::string_view text, std::string_view pair) {

@@ -95,8 +95,6 @@ const UNormalizer2* compatibility_form() {
 
 constexpr int kMaxDecomposition = 64;  // UTF-16 units; the longest, of U+FDFA, has 18
 
-bool is_continuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
-
 // What the first byte of a character says: its length, its own bits, the least code that needs that length.
 struct Lead {
   std::size_t length;

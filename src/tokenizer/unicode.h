@@ -24,6 +24,9 @@ DecodedChar decode_char(std::string_view text, std::size_t at);
 
 bool is_utf8(std::string_view bytes);  // well-formed throughout
 
+/// Whether a byte of UTF-8 goes on with a character that one before it began.
+constexpr bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 void append_utf8(char32_t c, std::string& out);
 
 /// The characters of UTF-8 text that is known to be well-formed.
