@@ -237,6 +237,10 @@ void dispatch(const CLI::App& app, const Options& options) {
   if (app.got_subcommand("generate")) return run_generate(options);
   if (app.got_subcommand("score")) return run_score(options);
   if (app.got_subcommand("bench")) return run_bench(options);
+  if (app.got_subcommand("compare")) return run_compare(options);
+  if (app.got_subcommand("heads")) return run_heads(options);
+  if (app.got_subcommand("why")) return run_why(options);
+  if (app.got_subcommand("study")) return run_study(options);
   if (app.got_subcommand("serve")) return run_serve(options);
   if (app.got_subcommand("models")) return run_models(options);
   if (app.got_subcommand("pull")) return run_pull(options);
@@ -365,6 +369,10 @@ int run(int argc, char** argv) {
   add_explain(app, options);
   add_map(app, options);
   add_tokens(app, options);
+  add_compare(app, options);
+  add_heads(app, options);
+  add_why(app, options);
+  add_study(app, options);
   add_generate(app, options);
   add_score(app, options);
   add_bench(app, options);

@@ -17,6 +17,10 @@ void run_import(const Options& options);    // and end as it ends
 void run_generate(const Options& options);  // this one writes as the text comes
 void run_score(const Options& options);
 void run_bench(const Options& options);
+void run_compare(const Options& options);
+void run_heads(const Options& options);
+void run_why(const Options& options);
+void run_study(const Options& options);
 void run_serve(const Options& options);  // answers until a signal comes
 
 }  // namespace sightline::cli

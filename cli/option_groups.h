@@ -27,6 +27,10 @@ void add_decoder_option(CLI::App& command, Options& options);  // -m, without wh
 void add_generate(CLI::App& app, Options& options);
 void add_score(CLI::App& app, Options& options);
 void add_bench(CLI::App& app, Options& options);
+void add_compare(CLI::App& app, Options& options);
+void add_heads(CLI::App& app, Options& options);
+void add_why(CLI::App& app, Options& options);
+void add_study(CLI::App& app, Options& options);
 
 }  // namespace sightline::cli
 

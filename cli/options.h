@@ -6,7 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/compare_choices.h"
+#include "cli/heads_choices.h"
+#include "cli/study_choices.h"
 #include "cli/terminal.h"
+#include "cli/why_choices.h"
 #include "sightline/error.h"
 
 namespace sightline::cli {
@@ -81,6 +85,11 @@ struct Options {
   bool watch = false;                 // show what each token looked at as it comes
   bool chat = false;                  // a conversation, a message a line
   std::optional<std::string> system;  // its first message
+
+  CompareChoices compare;
+  HeadsChoices roles;
+  WhyChoices why;
+  StudyChoices study;
 
   bool json = false;
   std::string output;

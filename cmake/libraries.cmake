@@ -89,7 +89,7 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     PRIVATE hwy::hwy ICU::uc ICU::i18n $<BUILD_INTERFACE:PkgConfig::PCRE2> $<INSTALL_INTERFACE:pcre2-8>
     $<BUILD_INTERFACE:PkgConfig::XXHASH> $<INSTALL_INTERFACE:xxhash>)
 
-  sightline_sources(engine_sources src/engine)
+  sightline_sources(engine_sources src/analysis src/engine)
   # The page as one file: what is in web/, linked into one HTML text.
   set(page_template ${PROJECT_BINARY_DIR}/page_template.cc)
   set(link_page ${PROJECT_SOURCE_DIR}/tools/link_page.py)

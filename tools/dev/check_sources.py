@@ -26,6 +26,7 @@ LAYERS = [
     "src/template",
     "src/model",
     "src/generation",
+    "src/analysis",
     "src/engine",
     "src/capi",
     "serve",
