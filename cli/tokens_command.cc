@@ -44,15 +44,6 @@ struct Listing {
   std::string decoded;
 };
 
-// How many characters begin before each byte of UTF-8 text, and before its end.
-std::vector<std::uint32_t> count_characters(std::string_view text) {
-  std::vector<std::uint32_t> before(text.size() + 1);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    before[i + 1] = before[i] + !tokenizer::is_continuation(text[i]);
-  }
-  return before;
-}
-
 std::string_view note_of(const Tokenizer& tokenizer, const Token& token, const TokenText& text,
                          const std::string& piece) {
   // In the text, a special token that is not spelled there stands for what has no token.
@@ -63,7 +54,7 @@ std::string_view note_of(const Tokenizer& tokenizer, const Token& token, const T
 std::vector<Row> rows_of_text(const Tokenizer& tokenizer, std::string_view text, const Options& options) {
   const tokenizer::Encoding encoding =
       tokenizer.encode(text, {.add_special = !options.no_special, .parse_special = options.special});
-  const std::vector<std::uint32_t> before = count_characters(text);
+  const std::vector<std::uint32_t> before = tokenizer::characters_before(text);
   std::vector<Row> rows;
   rows.reserve(encoding.tokens.size());
   for (const Token& token : encoding.tokens) {
@@ -162,7 +153,7 @@ class TokenTable {
     std::string line = fmt::format("{} token{}", listing_.rows.size(), listing_.rows.size() == 1 ? "" : "s");
     if (special > 0) line += fmt::format(" ({} special)", special);
     if (!listing_.text) return line;
-    const auto characters = count_characters(*listing_.text).back();
+    const auto characters = tokenizer::characters_before(*listing_.text).back();
     return line + fmt::format(", {} character{}, {} byte{}", characters, characters == 1 ? "" : "s",
                               listing_.text->size(), listing_.text->size() == 1 ? "" : "s");
   }
@@ -195,7 +186,7 @@ class TokenTable {
     id_width_ = std::max(2, digits(static_cast<std::size_t>(largest_id)));
     if (listing_.text) {
       byte_width_ = std::max(5, 2 * digits(listing_.text->size()) + 1);
-      char_width_ = std::max(10, 2 * digits(count_characters(*listing_.text).back()) + 1);
+      char_width_ = std::max(10, 2 * digits(tokenizer::characters_before(*listing_.text).back()) + 1);
     }
     if (longest_piece > 0) piece_width_ = std::clamp(longest_piece, 5, kMostPiece);  // 5: its heading
     const int taken = number_width_ + id_width_ + byte_width_ + char_width_ + note_width_ + piece_width_ + 2 * 6;

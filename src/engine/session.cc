@@ -13,25 +13,15 @@
 #include "src/engine/pass_progress.h"
 #include "src/engine/token_label.h"
 #include "src/engine/words.h"
+#include "src/observe/top_capacity.h"
 #include "src/tokenizer/unicode.h"
 
 namespace sightline::engine {
 namespace {
 
-constexpr int kMaxTop = 64;  // what the kernel keeps a row
-
-// Number of code points that begin before each byte of the text, and before its end.
-std::vector<std::uint32_t> characters_before(std::string_view text) {
-  std::vector<std::uint32_t> before(text.size() + 1);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    before[i + 1] = before[i] + !tokenizer::is_continuation(text[i]);
-  }
-  return before;
-}
-
 std::vector<LookToken> look_tokens(std::string_view text, const tokenizer::Encoding& encoding,
                                    const tokenizer::Spelling& spelling) {
-  const std::vector<std::uint32_t> characters = characters_before(text);
+  const std::vector<std::uint32_t> characters = tokenizer::characters_before(text);
   std::vector<LookToken> tokens;
   tokens.reserve(encoding.tokens.size());
   for (const tokenizer::Token& token : encoding.tokens) {
@@ -68,14 +58,14 @@ void require_text(std::string_view text, const tokenizer::Encoding& encoding) {
 int kernel_top(const LookOptions& options, const tokenizer::Encoding& encoding) {
   const int special = special_count(encoding);
   const auto control = std::ranges::count_if(encoding.tokens, &tokenizer::Token::control);
-  if (special >= kMaxTop) {
+  if (special >= kMaxTopKeys) {
     throw BadArgument(fmt::format("the tokenizer adds {} special tokens to the text: a look can set at most {} aside",
-                                  special, kMaxTop - 1));
+                                  special, kMaxTopKeys - 1));
   }
-  if (options.top < 1 || options.top > kMaxTop - special) {
-    throw BadArgument(fmt::format("top is {}: it can be 1 to {}", options.top, kMaxTop - special));
+  if (options.top < 1 || options.top > kMaxTopKeys - special) {
+    throw BadArgument(fmt::format("top is {}: it can be 1 to {}", options.top, kMaxTopKeys - special));
   }
-  return static_cast<int>(std::min<std::int64_t>(options.top + special + control, kMaxTop));
+  return static_cast<int>(std::min<std::int64_t>(options.top + special + control, kMaxTopKeys));
 }
 
 void run_model(const model::Transformer& transformer, const tokenizer::Encoding& encoding, int top,

@@ -127,9 +127,9 @@ std::int32_t Decoding::next() {
   require_not_taken();
   if (is_full()) {
     throw BadArgument(
-        fmt::format("the context is full: it holds {} tokens; make it larger (-c, the model takes up to {}) "
+        fmt::format("the context is full: it holds {} token{}; make it larger (-c, the model takes up to {}) "
                     "or ask for fewer tokens (-n)",
-                    room(), transformer_.config().max_positions));
+                    room(), room() == 1 ? "" : "s", transformer_.config().max_positions));
   }
   const std::vector<float> logits = advance();
   if (options_.cache.drop.kind != DropKind::none && !context_.is_dropping()) begin_dropping();

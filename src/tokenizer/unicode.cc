@@ -134,6 +134,12 @@ bool is_utf8(std::string_view bytes) {
   return true;
 }
 
+std::vector<std::uint32_t> characters_before(std::string_view text) {
+  std::vector<std::uint32_t> before(text.size() + 1);
+  for (std::size_t i = 0; i < text.size(); ++i) before[i + 1] = before[i] + !is_continuation(text[i]);
+  return before;
+}
+
 void append_utf8(char32_t c, std::string& out) {
   const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (c >> shift & 0x3F)); };
   if (c < 0x80) {

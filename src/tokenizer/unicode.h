@@ -2,6 +2,7 @@
 #define SIGHTLINE_TOKENIZER_UNICODE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ bool is_utf8(std::string_view bytes);  // well-formed throughout
 
 /// Whether a byte of UTF-8 goes on with a character that one before it began.
 constexpr bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+/// How many characters begin before each byte of UTF-8 text, and before its end: [bytes + 1].
+std::vector<std::uint32_t> characters_before(std::string_view text);
 
 void append_utf8(char32_t c, std::string& out);
 
