@@ -15,10 +15,6 @@
 namespace sightline::analysis {
 namespace {
 
-// Tokens of a pass, at least one text: enough for linear layers to run at full speed, few enough to keep hidden states
-// of a pass in tens of megabytes.
-constexpr std::int64_t kPassTokens = 2048;
-
 void require_in(std::optional<int> chosen, std::int64_t most, const char* what) {
   if (!chosen || (*chosen >= 1 && *chosen <= most)) return;
   throw BadArgument(fmt::format("there is no {} {}: they are 1 to {}", what, *chosen, most));
@@ -82,7 +78,7 @@ class Scoring : public model::AttentionObserver {
     for (const Place place : probe.places) {
       const PlaceBaseline baseline = best_baseline(place, choosing, config_.causal);
       roles.push_back({place, baseline, scores_.roles.size(), 0});
-      scores_.roles.push_back({place_name(place), "", baseline_name(baseline), 0, 0, 0});
+      scores_.roles.push_back({place_name(place), "", baseline_name(baseline), 0, 0, 0, is_resting(place)});
     }
     for (std::size_t i = 0; i < probe.texts.size(); ++i) {
       for (AskedPlace& role : roles) {
@@ -97,7 +93,7 @@ class Scoring : public model::AttentionObserver {
 
   // `probe` must outlive this.
   void add(Probe& probe) {
-    Role role{probe.name, probe.from_to, "", 0, 0, 0};
+    Role role{probe.name, probe.from_to, "", 0, 0, 0, false};
     std::vector<const Question*> choosing;
     for (std::size_t i = 0; i < probe.texts.size(); ++i) {
       keep_answerable(probe.texts[i], role);
@@ -164,7 +160,7 @@ class Scoring : public model::AttentionObserver {
   QuestionText& text_of(const ProbeText& text) {
     const auto [found, is_new] = known_.try_emplace({text.ids, text.type_ids}, nullptr);
     if (is_new) {
-      auto asked = std::make_unique<QuestionText>(text);
+      auto asked = std::make_unique<QuestionText>(text, options_.whole_weights);
       found->second = asked.get();
       texts_.push_back(std::move(asked));
     }

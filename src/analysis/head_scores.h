@@ -15,11 +15,19 @@
 
 namespace sightline::analysis {
 
+/// Tokens of a pass, at least one text: enough for linear layers to run at full speed, few enough to keep hidden states
+/// of a pass in tens of megabytes.
+inline constexpr std::int64_t kPassTokens = 2048;
+
+/// Weights of a text's asked rows that come with the pass, a layer: 64 MiB. Those of more are read after it.
+inline constexpr std::int64_t kWholeWeights = std::int64_t{1} << 24;
+
 struct ScoringOptions {
   Halves halves;
   std::optional<int> layer, head;  // from 1; none: all
   int threads = 0;
-  Progress* progress = nullptr;  // told of layers of texts; false ends the scoring, with what is done
+  Progress* progress = nullptr;                // told of layers of texts; false ends the scoring, with what is done
+  std::int64_t whole_weights = kWholeWeights;  // no result depends on it
 };
 
 /// A role that heads were asked about.
@@ -30,6 +38,7 @@ struct Role {
   std::int64_t questions = 0;  // in all
   std::int64_t unseen = 0;     // left out: no right candidate stands before the row of a causal model
   std::int64_t too_long = 0;   // left out: of texts that are longer than the model takes
+  bool resting = false;        // where heads rest that have nothing to look for: first token, separator, sink
 };
 
 /// Every head's answers in every role.

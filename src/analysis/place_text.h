@@ -24,6 +24,10 @@ enum class Place : std::uint8_t {
   induction,  // what came after an earlier occurrence
 };
 std::string place_name(Place place);
+/// Where heads rest that have nothing to look for.
+constexpr bool is_resting(Place place) {
+  return place == Place::first || place == Place::separator || place == Place::sink;
+}
 
 /// A text whose tokens [block_begin, block_end) are a block of `period` tokens, all different, again and again; of a
 /// text without repetition `period` is 0.

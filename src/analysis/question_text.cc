@@ -94,7 +94,7 @@ void QuestionText::find_rows() {
 }
 
 bool QuestionText::comes_whole(const model::LayerAttention& call) const {
-  return call.problem.q.shape[1] * std::ssize(rows_) * call.problem.k.shape[2] <= kWholeWeights;
+  return call.problem.q.shape[1] * std::ssize(rows_) * call.problem.k.shape[2] <= whole_weights_;
 }
 
 Observations QuestionText::request(const model::LayerAttention& call, ObservedBuffers& buffers) {

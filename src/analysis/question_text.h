@@ -23,8 +23,8 @@ struct AskedQuestion {
 /// pass, and of a long one a few at a time after it.
 class QuestionText : public AskedText {
  public:
-  /// `text` must outlive this.
-  explicit QuestionText(const ProbeText& text) : text_(text) {}
+  /// `text` must outlive this. `whole_weights`: of all asked rows, at most, that come with the pass.
+  QuestionText(const ProbeText& text, std::int64_t whole_weights) : text_(text), whole_weights_(whole_weights) {}
   void ask(const AskedQuestion& question) { questions_.push_back(question); }
 
   model::TokenSequence sequence() const override { return {text_.ids, text_.type_ids}; }
@@ -32,15 +32,13 @@ class QuestionText : public AskedText {
   void done(const model::LayerAttention& call, const ObservedBuffers& buffers, const AskedHeads& asked,
             Tallies& to) override;
 
-  /// Weights of asked rows that come with the pass, at most: 64 MiB.
-  static constexpr std::int64_t kWholeWeights = std::int64_t{1} << 24;
-
  private:
   class RowReader;
   void find_rows();
   bool comes_whole(const model::LayerAttention& call) const;
 
   const ProbeText& text_;
+  const std::int64_t whole_weights_;
   std::vector<AskedQuestion> questions_;
   std::vector<std::int64_t> rows_;  // asked, ascending
 };
