@@ -14,7 +14,7 @@ namespace sightline::format {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
-constexpr std::size_t kMaxRelation = 64;  // bytes
+constexpr std::size_t kMaxForm = 1024, kMaxRelation = 64;  // bytes
 enum Column : std::uint8_t { kId = 0, kForm = 1, kHead = 6, kRelation = 7, kColumns = 10 };
 
 // Decimal digits and nothing else.
@@ -88,6 +88,9 @@ class ConlluParser {
     if (!id) lines_.refuse("ID is " + quote(cells[kId]) + ", not a number, a range or a number with a point");
     if (*id != words_.size() + 1) refuse_order();
     if (cells[kForm].empty()) lines_.refuse("FORM is empty");
+    if (cells[kForm].size() > kMaxForm) {
+      lines_.refuse("FORM has more than the " + std::to_string(kMaxForm) + " bytes that a word may have");
+    }
     TreebankWord word{std::string(cells[kForm]), "", 0};
     if (cells[kRelation] != "_") {
       if (!is_relation(cells[kRelation])) lines_.refuse("DEPREL is " + quote(cells[kRelation]) + ", not a relation");

@@ -76,6 +76,9 @@ TEST(Conllu, RefusesWhatIsNoTreebankSayingWhere) {
   EXPECT_EQ(refusal(word("1", "a", "head", "dep")), "t.conllu: line 1: HEAD is \"head\", not the number of a word");
   EXPECT_EQ(refusal(word("1", "a", "0", "a b")), "t.conllu: line 1: DEPREL is \"a b\", not a relation");
   EXPECT_EQ(refusal(word("1", "", "0", "root")), "t.conllu: line 1: FORM is empty");
+  EXPECT_EQ(refusal(word("1", std::string(1025, 'a'), "0", "root")),
+            "t.conllu: line 1: FORM has more than the 1024 bytes that a word may have");
+  EXPECT_EQ(refusal(word("1", "a", "0", std::string(65, 'r'))).find("t.conllu: line 1: DEPREL is \"rrr"), 0u);
   EXPECT_EQ(refusal(word("1", "\xC3", "0", "root")), "t.conllu: line 1: not UTF-8");
 }
 

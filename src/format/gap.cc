@@ -15,7 +15,7 @@
 namespace sightline::format {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20, kMaxText = std::size_t{1} << 20;
 constexpr std::string_view kHeader =
     "ID\tText\tPronoun\tPronoun-offset\tA\tA-offset\tA-coref\tB\tB-offset\tB-coref\tURL";
 enum Column : std::uint8_t { kText = 1, kPronoun = 2, kA = 4, kIsA = 6, kB = 7, kIsB = 9, kColumns = 11 };
@@ -40,6 +40,9 @@ class GapRow {
   explicit GapRow(const TextLines& lines) : lines_(lines), cells_(lines.cells(kColumns)) {}
 
   GapQuestion question() const {
+    if (cells_[kText].size() > kMaxText) {
+      lines_.refuse("the text has more than the " + std::to_string(kMaxText) + " bytes that it may have");
+    }
     return {std::string(cells_[kText]), place(kPronoun), place(kA), place(kB), truth(kIsA), truth(kIsB)};
   }
 
@@ -49,7 +52,7 @@ class GapRow {
     const std::string_view text = cells_[kText], name = cells_[column], digits = cells_[column + 1];
     const auto offset = offset_of(digits);
     if (!offset) lines_.refuse("an offset is " + quote(digits) + ", not a number of characters");
-    const auto size = static_cast<std::int32_t>(text.size());  // a file has 2^26 bytes at most
+    const auto size = static_cast<std::int32_t>(text.size());
     std::int32_t begin = 0;
     U8_FWD_N(text.data(), begin, size, *offset);
     const auto at = static_cast<std::size_t>(begin);

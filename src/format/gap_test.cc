@@ -61,6 +61,8 @@ TEST(Gap, RefusesWhatIsNotItsTableSayingWhere) {
               "t.tsv: line 2: an offset is \"" + std::string(offset) + "\", not a number of characters");
   }
   EXPECT_EQ(refusal(with("FALSE", "no")), "t.tsv: line 2: a coref column holds \"no\", not TRUE or FALSE");
+  EXPECT_EQ(refusal(with("smiled", std::string(1 << 20, 'x'))),
+            "t.tsv: line 2: the text has more than the 1048576 bytes that it may have");
   EXPECT_EQ(refusal(with("Zoë,", "Zo\xEB,")), "t.tsv: line 2: not UTF-8");
 }
 
