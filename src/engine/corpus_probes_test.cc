@@ -1,5 +1,6 @@
 #include "src/engine/corpus_probes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -130,7 +131,7 @@ TEST(TreebankProbes, RefuseATreebankThatAsksNothing) {
             }),
             "t.conllu: no word in it has a relation to another");
   TreebankSentence many = {{"it", "root", 0}};
-  for (int i = 0; i < 1001; ++i) many.push_back({"it", "r" + std::to_string(i), 1});
+  for (int i = 0; i < 1001; ++i) many.push_back({"it", fmt::format("r{}", i), 1});
   const std::string message = error_of<BadArgument>([&] { treebank_probes({many}, {}, tiny(), "t.conllu"); });
   EXPECT_EQ(message.find("t.conllu: more than 1000 different relations"), 0u) << message;
 }
