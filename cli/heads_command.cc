@@ -1,7 +1,88 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "cli/commands.h"
+#include "cli/display_text.h"
+#include "cli/heads_picture.h"
+#include "cli/heads_view.h"
+#include "cli/interrupt.h"
+#include "cli/streams.h"
+#include "cli/view.h"
+#include "src/engine/heads_report.h"
+#include "src/format/file.h"
 
 namespace sightline::cli {
+namespace {
 
-void run_heads(const Options&) { throw UsageError("heads is being built"); }
+bool is_svg(const std::string& path) { return std::filesystem::path(path).extension() == ".svg"; }
+
+void require_sound(const Options& options) {
+  if (options.top && *options.top < 1) throw UsageError(fmt::format("--top is {}: it can be 1 or more", *options.top));
+  if (options.output.empty() || is_svg(options.output)) return;
+  if (std::filesystem::path(options.output).extension() == ".png") return;
+  throw UsageError(fmt::format("{}: roles of heads are drawn as .png or .svg: name the file so", options.output));
+}
+
+engine::HeadsOptions heads_options(const Options& options, Progress* progress) {
+  const HeadsChoices& choices = options.roles;
+  engine::HeadsOptions heads;
+  heads.holdout = !choices.no_holdout;
+  heads.length = choices.length;
+  heads.seed = static_cast<std::uint64_t>(choices.seed);
+  heads.least = choices.least;
+  heads.layer = options.layer;
+  heads.head = options.head;
+  if (!options.file.empty()) heads.text = read_text(options);
+  heads.treebank = choices.treebank;
+  heads.coreference = choices.coreference;
+  heads.relations = choices.relations;
+  heads.progress = progress;
+  return heads;
+}
+
+void write_picture(const Options& options, const engine::HeadRoles& roles, const std::string& model) {
+  format::Font font;
+  const format::Picture picture = draw_roles(roles, displayable(model, true), font);
+  format::AtomicFile file(options.output);
+  const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
+  if (is_svg(options.output)) {
+    write_svg(picture, sink);
+  } else {
+    write_png(picture, font, sink);
+  }
+  file.commit();
+  write_note("wrote the heads and their roles to " + options.output);
+}
+
+void write_csv(const std::string& path, const engine::HeadRoles& roles) {
+  format::AtomicFile file(path);
+  file.write(engine::heads_csv(roles));
+  file.commit();
+  write_note("wrote every score to " + path);
+}
+
+}  // namespace
+
+void run_heads(const Options& options) {
+  require_sound(options);
+  PassLine progress("asking heads:");
+  const engine::HeadsOptions how = heads_options(options, &progress);
+  const engine::Session session = open_session(options);
+  const WritingScope until_asked;  // a signal ends the passes, not the program: what is done is shown
+  const engine::HeadRoles roles = session.head_roles(how);
+  progress.end();
+  if (!options.output.empty()) write_picture(options, roles, session.model().name);
+  if (!options.roles.csv.empty()) write_csv(options.roles.csv, roles);
+  if (options.json) {
+    write_output(engine::report_text(engine::heads_report(session.model(), roles, how)));
+  } else {
+    Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
+    add_heads_view(painter, roles, options);
+    write_output(painter.result());
+  }
+  check_interrupt();
+}
 
 }  // namespace sightline::cli

@@ -66,5 +66,6 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
     add_test(NAME import.${name} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/import/${name}_test.py)
     set_tests_properties(import.${name} PROPERTIES SKIP_RETURN_CODE 77)  # without NumPy
   endforeach()
+  add_test(NAME corpora.winograd COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/corpora/winograd_test.py)
   add_test(NAME launcher COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/launcher_test.py)
 endif()

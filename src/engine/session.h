@@ -14,6 +14,7 @@
 #include "sightline/model.h"
 #include "src/engine/bench.h"
 #include "src/engine/chat.h"
+#include "src/engine/heads.h"
 #include "src/engine/knock_out.h"
 #include "src/engine/look.h"
 #include "src/engine/memory_plan.h"
@@ -57,7 +58,7 @@ struct PromptedGeneration {
 
 /// A model and its tokenizer, ready to look at texts. The one way through for command line, server, page and Python:
 /// text -> tokens -> model -> attention -> report. Nothing but `look()`, `score()`, `score_targets()`,
-/// `bench()` and what `generate()` gives runs a model. Safe for concurrent calls.
+/// `head_roles()`, `bench()` and what `generate()` gives runs a model. Safe for concurrent calls.
 class Session {
  public:
   /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF
@@ -129,6 +130,11 @@ class Session {
   /// How fast the model is here (measure()), with the session's threads. Throws what measure() throws; OutOfMemory,
   /// also where plan_bench() is more than there is.
   Bench bench(const BenchOptions& options = {}) const;
+
+  /// What roles the heads have, each with its score and its baseline (docs/heads.md). Throws BadArgument for texts
+  /// longer than the model takes, a layer or head that is not there, and where no role has enough examples; BadFile for
+  /// the files; OutOfMemory.
+  HeadRoles head_roles(const HeadsOptions& options = {}) const;
 
   /// What bench() will take.
   MemoryPlan plan_bench(const BenchOptions& options = {}) const;

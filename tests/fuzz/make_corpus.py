@@ -307,6 +307,42 @@ KNOCK_OUTS = {
     "ends": "it->street@L4H2,",
 }
 
+
+def word(number, form, head, relation):
+    """A line of CoNLL-U."""
+    return "\t".join([number, form, "_", "NOUN", "_", "_", head, relation, "_", "_"]) + "\n"
+
+
+ROOT = word("1", "a", "0", "root")
+RANGE = word("1-2", "don't", "_", "_") + word("1", "do", "3", "aux") + word("2", "n't", "3", "advmod")
+CONLLU = {
+    "sentences": "# sent_id = 1\n# text = Dogs bark\n" + word("1", "Dogs", "2", "nsubj") + word("2", "bark", "0", "root") + "\n"
+                 + word("1", "Ça", "2", "nsubj:pass") + word("2", "va", "0", "root") + "\n",
+    "ranges": word("0.1", "so", "_", "_") + RANGE + word("3", "go", "0", "root") + word("3.1", "on", "_", "_"),
+    "windows": "\ufeff" + (word("1", "a", "2", "dep") + word("2", "b", "1", "dep") + "\n").replace("\n", "\r\n"),
+    "no_end": ROOT[:-1],
+    "out_of_order": ROOT + word("3", "b", "1", "dep"),
+    "head_beyond": word("1", "a", "9", "dep"),
+    "huge_number": word("18446744073709551616", "a", "0", "root"),
+    "range_beyond": word("1-18446744073709551615", "a", "_", "_") + ROOT,
+    "columns": "1\ta\n",
+    "not_utf8": ROOT.replace("a", "\udcc3", 1),
+}
+
+GAP_COLUMNS = "ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL".replace(" ", "\t") + "\n"
+GAP_ROW = "t-1\tAda met Zoë, and she smiled.\tshe\t17\tAda\t0\tFALSE\tZoë\t8\tTRUE\thttp://x\n"
+GAP = {
+    "rows": GAP_COLUMNS + GAP_ROW + 't-2\t"Ann" saw "Bea"; she ran\tshe\t17\tAnn\t1\tTRUE\tBea\t11\tTRUE\t\n',
+    "windows": "\ufeff" + (GAP_COLUMNS + GAP_ROW).replace("\n", "\r\n"),
+    "no_end": (GAP_COLUMNS + GAP_ROW)[:-1],
+    "beyond": GAP_COLUMNS + GAP_ROW.replace("17", "2147483647"),
+    "columns": GAP_COLUMNS + "t\ta\n",
+    "no_header": GAP_ROW,
+    "not_true": GAP_COLUMNS + GAP_ROW.replace("TRUE", "yes"),
+    "empty_name": GAP_COLUMNS + GAP_ROW.replace("Ada\t0", "\t0"),
+}
+
+
 if __name__ == "__main__":
     for name, content in {**dict(files_of_reports("safetensors")), **SAFETENSORS}.items():
         put("safetensors", name, content)
@@ -328,3 +364,6 @@ if __name__ == "__main__":
         put("knock_out", name, spec.encode())
     for name, content in TOKENIZERS.items():
         put("tokenizer", name, content)
+    for kind, seeds in (("conllu", CONLLU), ("gap", GAP)):
+        for name, content in seeds.items():
+            put(kind, name, content.encode("utf-8", "surrogateescape"))
