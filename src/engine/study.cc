@@ -6,6 +6,8 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "src/analysis/cost_study.h"
+#include "src/analysis/distance_study.h"
 #include "src/analysis/scale_study.h"
 #include "src/engine/memory.h"
 
@@ -16,6 +18,8 @@ using enum StudyNeed;
 
 constexpr StudyEntry kStudies[] = {
     {"scale", analysis::kScaleClaim, welcome, welcome, false, analysis::study_scale},
+    {"distance", analysis::kDistanceClaim, none, none, false, analysis::study_distance},
+    {"cost", analysis::kCostClaim, welcome, welcome, false, analysis::study_cost},
 };
 
 }  // namespace
