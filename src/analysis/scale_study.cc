@@ -74,6 +74,68 @@ void measure_drawn(const StudyInput& input, StudyProgress& progress, Study& stud
   }
 }
 
+// Sums over the heads of each layer, as a pass goes on.
+class ScaleObserver : public model::AttentionObserver {
+ public:
+  // work: of a head.
+  ScaleObserver(StudyProgress& progress, double work) : progress_(progress), work_(work) {}
+
+  Observations request(const model::LayerAttention&) override { return {}; }
+  void done(const model::LayerAttention& call) override {
+    ScaleSums layer;
+    for (std::int64_t head = 0; head < call.problem.q.shape[1]; ++head) {
+      progress_.begin(work_);
+      layer.add(head_scale_sums(call.problem, head, kRows));
+    }
+    layers_.push_back(layer);
+  }
+
+  const std::vector<ScaleSums>& layers() const { return layers_; }
+
+ private:
+  StudyProgress& progress_;
+  double work_;
+  std::vector<ScaleSums> layers_;
+};
+
+void add_model_table(const ScaleObserver& observer, std::int64_t tokens, Study& study) {
+  if (observer.layers().empty()) return;
+  Table& table =
+      study.tables.emplace_back(Table{.key = "model",
+                                      .title = fmt::format("The model's own queries and keys, {} tokens", tokens),
+                                      .labels = {},
+                                      .columns = {}});
+  table.columns.push_back({.key = "layer", .heading = "layer", .digits = 0});
+  table.columns.push_back({.key = "variance", .heading = "variance of q.k", .digits = 1});
+  SoftnessColumns columns(table);
+  for (std::size_t layer = 0; layer < observer.layers().size(); ++layer) {
+    table.columns[0].values.push_back(static_cast<double>(layer + 1));
+    table.columns[1].values.push_back(observer.layers()[layer].variance());
+    columns.add(observer.layers()[layer].mean());
+  }
+  add_charts(table, "of the model", {"layer", false}, study);
+  study.notes.push_back(
+      "Of the model: means over its heads and over rows evenly apart, at most 256 a head. It was trained with its "
+      "scale: without one it is another model, and training would have kept its dots smaller.");
+}
+
+void measure_model(const StudyInput& input, StudyProgress& progress, double work, Study& study) {
+  const model::TransformerConfig& config = input.transformer->config();
+  const std::int64_t tokens = std::ssize(input.ids);
+  study.settings.push_back(
+      fmt::format("the model's scale is {:.6g}",
+                  config.attention_scale.value_or(1 / std::sqrt(static_cast<float>(config.head_width)))));
+  ScaleObserver observer(progress, work / static_cast<double>(config.layers * config.query_heads));
+  const model::TokenSequence text{input.ids, input.type_ids};
+  try {
+    input.transformer->forward({&text, 1}, {.threads = input.options.threads, .observer = &observer});
+  } catch (const Cancelled&) {
+    add_model_table(observer, tokens, study);
+    throw;
+  }
+  add_model_table(observer, tokens, study);
+}
+
 void add_figures(Study& study) {
   const Table& drawn = study.tables.front();
   if (drawn.columns.back().values.empty()) return;
@@ -94,14 +156,20 @@ Study study_scale(const StudyInput& input) {
   study.settings.push_back(
       fmt::format("means over {} rows of {} keys a width, fp64, seed {}", kBatches * kKeys, kKeys, input.options.seed));
   study.settings.push_back("gradient: Frobenius norm of diag(w) - w w^T, by which a row's weights follow its scores");
-  StudyProgress progress(input.options.progress, 2.0 * kWidest);
+  const bool with_model = input.transformer != nullptr && !input.ids.empty();
+  constexpr double kDrawn = 2 * kWidest - kNarrowest;
+  StudyProgress progress(input.options.progress, with_model ? 2 * kDrawn : kDrawn);
   try {
     measure_drawn(input, progress, study);
+    add_charts(study.tables.front(), "drawn", {"width d", true}, study);
+    if (with_model) measure_model(input, progress, kDrawn, study);
   } catch (const Cancelled&) {
     study.complete = false;
   }
   add_figures(study);
-  add_charts(study.tables.front(), "drawn", {"width d", true}, study);
+  if (input.transformer != nullptr && !with_model) {
+    study.notes.push_back("Give a text to see the model's own queries and keys.");
+  }
   return study;
 }
 

@@ -13,7 +13,7 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-void add(const Softness& row, Softness& sum) {
+void add_to(Softness& sum, const Softness& row) {
   sum.entropy += row.entropy;
   sum.gradient += row.gradient;
 }
@@ -57,6 +57,15 @@ Softness softness(std::span<const double> scores) {
   return {entropy, std::sqrt(top * top * others * others + lost + beside)};
 }
 
+void ScaleSums::add(const ScaleSums& more) {
+  rows += more.rows;
+  add_to(scaled, more.scaled);
+  add_to(plain, more.plain);
+  dots += more.dots;
+  dot += more.dot;
+  square += more.square;
+}
+
 ScaleSums ScaleSums::mean() const {
   ScaleSums mean = *this;
   const double count = rows > 0 ? static_cast<double>(rows) : 1;
@@ -84,8 +93,8 @@ ScaleSums drawn_scale_sums(std::int64_t d, std::int64_t keys, std::int64_t batch
         sums.dot += plain[j];
         sums.square += plain[j] * plain[j];
       }
-      add(softness(scaled), sums.scaled);
-      add(softness(plain), sums.plain);
+      add_to(sums.scaled, softness(scaled));
+      add_to(sums.plain, softness(plain));
       sums.dots += static_cast<double>(keys);
     }
   }
@@ -103,9 +112,9 @@ ScaleSums head_scale_sums(const AttentionProblem& problem, std::int64_t head, st
   for (std::int64_t i = 1; i <= taken; ++i, ++sums.rows) {
     const std::int64_t row = i * count / taken - 1;
     read_row(problem, head, row, buffer, scores);
-    add(softness(scores), sums.scaled);
+    add_to(sums.scaled, softness(scores));
     read_row(without, head, row, buffer, scores);
-    add(softness(scores), sums.plain);
+    add_to(sums.plain, softness(scores));
     for (const double score : scores) {
       if (!std::isfinite(score)) continue;
       sums.dots += 1;

@@ -24,6 +24,7 @@ struct ScaleSums {
   Softness scaled, plain;                // sums; mean() divides
   double dots = 0, dot = 0, square = 0;  // how many dots there were, their sum and that of their squares
 
+  void add(const ScaleSums& more);
   ScaleSums mean() const;
   /// Of the dots about their mean.
   double variance() const;

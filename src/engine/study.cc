@@ -8,6 +8,8 @@
 #include "sightline/error.h"
 #include "src/analysis/cache_study.h"
 #include "src/analysis/context_study.h"
+#include "src/analysis/cost_study.h"
+#include "src/analysis/distance_study.h"
 #include "src/analysis/many_study.h"
 #include "src/analysis/scale_study.h"
 #include "src/engine/memory.h"
@@ -19,6 +21,8 @@ using enum StudyNeed;
 
 constexpr StudyEntry kStudies[] = {
     {"scale", analysis::kScaleClaim, welcome, welcome, false, analysis::study_scale},
+    {"distance", analysis::kDistanceClaim, none, none, false, analysis::study_distance},
+    {"cost", analysis::kCostClaim, welcome, welcome, false, analysis::study_cost},
     {"cache", analysis::kCacheClaim, needed, welcome, true, analysis::study_cache},
     {"many", analysis::kManyClaim, needed, needed, false, analysis::study_many},
     {"context", analysis::kContextClaim, needed, needed, false, analysis::study_context},
