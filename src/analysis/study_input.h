@@ -21,6 +21,7 @@ struct StudyOptions {
 struct StudyInput {
   const model::Transformer* transformer = nullptr;  // null: no model, numbers that the seed draws
   std::vector<std::int32_t> ids, type_ids;          // a text, special tokens counted; empty: none
+  std::vector<bool> is_text;                        // of each: neither special nor a first token that is set aside
   StudyOptions options;
 };
 

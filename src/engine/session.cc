@@ -225,11 +225,17 @@ analysis::Study Session::study(const StudyEntry& entry, const std::optional<Prom
   options.threads = options_.threads;
   require_study(entry, facts_, prompt.has_value());
   return within_memory(kNoMemoryForStudy, [&] {
-    analysis::StudyInput input{.transformer = &model_.transformer, .ids = {}, .type_ids = {}, .options = options};
+    analysis::StudyInput input{
+        .transformer = &model_.transformer, .ids = {}, .type_ids = {}, .is_text = {}, .options = options};
     if (prompt) {
-      for (const tokenizer::Token& token : encode_for_look(*prompt, truncate).tokens) {
+      const tokenizer::Encoding encoding = encode_for_look(*prompt, truncate);
+      for (const tokenizer::Token& token : encoding.tokens) {
         input.ids.push_back(token.id);
         input.type_ids.push_back(token.type_id);
+      }
+      const std::vector<LookToken> tokens = look_tokens(prompt->text, encoding, model_.tokenizer.spelling());
+      for (const std::int32_t segment : segments_of(tokens, facts_.config.causal).of_token) {
+        input.is_text.push_back(is_text(segment));
       }
     }
     return entry.run(input);

@@ -6,8 +6,11 @@
 #include <string>
 
 #include "sightline/error.h"
+#include "src/analysis/cache_study.h"
+#include "src/analysis/context_study.h"
 #include "src/analysis/cost_study.h"
 #include "src/analysis/distance_study.h"
+#include "src/analysis/many_study.h"
 #include "src/analysis/scale_study.h"
 #include "src/engine/memory.h"
 
@@ -20,6 +23,9 @@ constexpr StudyEntry kStudies[] = {
     {"scale", analysis::kScaleClaim, welcome, welcome, false, analysis::study_scale},
     {"distance", analysis::kDistanceClaim, none, none, false, analysis::study_distance},
     {"cost", analysis::kCostClaim, welcome, welcome, false, analysis::study_cost},
+    {"cache", analysis::kCacheClaim, needed, welcome, true, analysis::study_cache},
+    {"many", analysis::kManyClaim, needed, needed, false, analysis::study_many},
+    {"context", analysis::kContextClaim, needed, needed, false, analysis::study_context},
 };
 
 }  // namespace
@@ -37,7 +43,7 @@ const StudyEntry& find_study(std::string_view name) {
 analysis::Study run_study(const StudyEntry& entry, const analysis::StudyOptions& options) {
   if (entry.model == needed) throw BadArgument(fmt::format("study {} measures a model: name one with -m", entry.name));
   return within_memory(kNoMemoryForStudy, [&] {
-    return entry.run({.transformer = nullptr, .ids = {}, .type_ids = {}, .options = options});
+    return entry.run({.transformer = nullptr, .ids = {}, .type_ids = {}, .is_text = {}, .options = options});
   });
 }
 
