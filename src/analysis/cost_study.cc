@@ -19,7 +19,7 @@
 namespace sightline::analysis {
 namespace {
 
-constexpr std::int64_t kShortest = 1024, kLongest = 16384, kMost = 1 << 20;
+constexpr std::int64_t kShortest = 1024, kLongest = 32768, kMost = 1 << 20;
 constexpr std::int64_t kWidth = 64;  // of a head
 constexpr int kRounds = 3;
 constexpr double kTimedPairs = 1 << 22;  // that the calls of one timing go through at least: some milliseconds

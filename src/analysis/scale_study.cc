@@ -23,10 +23,13 @@ class SoftnessColumns {
     table.columns.push_back({.key = "entropy_plain", .heading = "not scaled", .unit = "nats"});
     table.columns.push_back({.key = "gradient_scaled", .heading = "gradient, scaled", .digits = 4});
     table.columns.push_back({.key = "gradient_plain", .heading = "not scaled", .digits = 4});
+    table.columns.push_back({.key = "saturated_scaled", .heading = "saturated, scaled"});
+    table.columns.push_back({.key = "saturated_plain", .heading = "not scaled"});
   }
 
   void add(const ScaleSums& mean) {
-    const double values[] = {mean.scaled.entropy, mean.plain.entropy, mean.scaled.gradient, mean.plain.gradient};
+    const double values[] = {mean.scaled.entropy, mean.plain.entropy,    mean.scaled.gradient,
+                             mean.plain.gradient, mean.scaled.saturated, mean.plain.saturated};
     for (std::size_t i = 0; i < std::size(values); ++i) table_.columns[first_ + i].values.push_back(values[i]);
   }
 
@@ -145,6 +148,10 @@ void add_figures(Study& study) {
   study.figures.push_back({"gradient_ratio",
                            fmt::format("gradient kept by the scale at d = {:.0f}, times that without it", last(0)), "",
                            last(4) / last(5), 1});
+  study.figures.push_back({"saturated_plain",
+                           fmt::format("rows that are saturated at d = {:.0f} without the scale", last(0)), "",
+                           last(7)});
+  study.figures.push_back({"saturated_scaled", "and with it", "", last(6)});
 }
 
 }  // namespace
@@ -158,6 +165,7 @@ Study study_scale(const StudyInput& input) {
   study.settings.push_back("gradient: Frobenius norm of diag(w) - w w^T, by which a row's weights follow its scores");
   const bool with_model = input.transformer != nullptr && !input.ids.empty();
   constexpr double kDrawn = 2 * kWidest - kNarrowest;
+  study.settings.push_back(fmt::format("saturated: the share of rows in which one weight is above {}", kSaturated));
   StudyProgress progress(input.options.progress, with_model ? 2 * kDrawn : kDrawn);
   try {
     measure_drawn(input, progress, study);

@@ -16,6 +16,7 @@ double dot(std::span<const double> a, std::span<const double> b) {
 void add_to(Softness& sum, const Softness& row) {
   sum.entropy += row.entropy;
   sum.gradient += row.gradient;
+  sum.saturated += row.saturated;
 }
 
 // The scores of one row, [keys].
@@ -54,7 +55,7 @@ Softness softness(std::span<const double> scores) {
   }
   // sum of w^2 (1 - w)^2 on the diagonal and of w_i^2 w_j^2 beside it.
   const double beside = 2 * top * top * rest2 + std::max(0.0, rest2 * rest2 - rest4);
-  return {entropy, std::sqrt(top * top * others * others + lost + beside)};
+  return {entropy, std::sqrt(top * top * others * others + lost + beside), top > kSaturated ? 1.0 : 0.0};
 }
 
 void ScaleSums::add(const ScaleSums& more) {
@@ -72,6 +73,7 @@ ScaleSums ScaleSums::mean() const {
   for (Softness* sum : {&mean.scaled, &mean.plain}) {
     sum->entropy /= count;
     sum->gradient /= count;
+    sum->saturated /= count;
   }
   return mean;
 }

@@ -11,9 +11,11 @@ namespace sightline::analysis {
 
 /// How far the softmax of a row of scores is from saturation.
 struct Softness {
-  double entropy = 0;   // -sum w ln w, nats
-  double gradient = 0;  // Frobenius norm of the Jacobian of w by the scores, diag(w) - w w^T
+  double entropy = 0;    // -sum w ln w, nats
+  double gradient = 0;   // Frobenius norm of the Jacobian of w by the scores, diag(w) - w w^T
+  double saturated = 0;  // 1 where one weight is above kSaturated
 };
+inline constexpr double kSaturated = 0.99;
 
 /// Of one row, in fp64; scores of -inf are hidden keys. A row of hidden keys alone has 0 and 0.
 Softness softness(std::span<const double> scores);

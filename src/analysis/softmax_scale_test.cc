@@ -67,6 +67,13 @@ TEST(Softness, OfTwoKeysMeetsItsClosedForm) {
   }
 }
 
+TEST(Softness, IsSaturatedWhereOneWeightIsNearlyAll) {
+  for (const double weight : {0.5, 0.989, 0.991, 1 - 1e-12}) {
+    const std::vector<double> scores = {0, std::log(weight / (1 - weight))};
+    EXPECT_EQ(softness(scores).saturated, weight > 0.99) << weight;
+  }
+}
+
 TEST(Softness, MeetsTheDefinitionsOnDrawnRows) {
   NormalNumbers draw(5);
   for (const double spread : {0.1, 1.0, 5.0}) {
@@ -150,7 +157,7 @@ TEST(StudyScale, KeepsTheGradientOnlyWithTheScale) {
   const Study study = study_scale({});
   ASSERT_EQ(study.tables.size(), 1u);
   const std::vector<Column>& columns = study.tables[0].columns;
-  ASSERT_EQ(columns.size(), 6u);
+  ASSERT_EQ(columns.size(), 8u);
   EXPECT_EQ(columns[0].values, (std::vector<double>{4, 8, 16, 32, 64, 128, 256, 512, 1024}));
   for (std::size_t i = 0; i < columns[0].values.size(); ++i) {
     EXPECT_NEAR(columns[2].values[i], std::log(64.0) - 0.5, 0.15);  // as flat as theory has it
@@ -158,6 +165,8 @@ TEST(StudyScale, KeepsTheGradientOnlyWithTheScale) {
       EXPECT_LT(columns[3].values[i], columns[3].values[i - 1]);
     }
   }
+  EXPECT_LT(columns[6].values.back(), 0.01);
+  EXPECT_GT(columns[7].values.back(), 0.5);
   EXPECT_TRUE(study.complete);
   EXPECT_FALSE(study.charts.empty());
 }
