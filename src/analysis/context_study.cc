@@ -171,9 +171,9 @@ class ContextStudy {
     const auto share_of = [&](const auto& holds) {
       return static_cast<double>(std::ranges::count_if(reach, holds)) / static_cast<double>(reach.size());
     };
-    study_.figures.push_back({"near_heads", fmt::format("heads with 90 % of it within {:.0f} tokens, of 1", kNear), "",
-                              share_of([](double tokens) { return tokens <= kNear; })});
-    study_.figures.push_back({"far_heads", "heads that look further than an even look (90 %), of 1", "",
+    study_.figures.push_back({"near_heads", fmt::format("share of heads with 90 % of it within {:.0f} tokens", kNear),
+                              "", share_of([](double tokens) { return tokens <= kNear; })});
+    study_.figures.push_back({"far_heads", "share of heads that look further than an even look (90 %)", "",
                               share_of([&](double tokens) { return tokens > even.within(0.9); })});
   }
 
