@@ -1,7 +1,93 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "cli/chart.h"
 #include "cli/commands.h"
+#include "cli/display_text.h"
+#include "cli/interrupt.h"
+#include "cli/streams.h"
+#include "cli/study_view.h"
+#include "cli/view.h"
+#include "src/engine/study.h"
+#include "src/engine/study_report.h"
+#include "src/format/file.h"
 
 namespace sightline::cli {
+namespace {
 
-void run_study(const Options&) { throw UsageError("study is being built"); }
+using engine::StudyEntry;
+using engine::StudyNeed;
+
+void list_studies(const Options& options) {
+  if (options.json) return write_output(engine::report_text(engine::study_list_report()));
+  Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
+  add_study_list(painter, engine::studies());
+  write_output(painter.result());
+}
+
+bool is_svg(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension == ".png" || extension == ".svg") return extension == ".svg";
+  throw UsageError(fmt::format("{}: a study is drawn as .png or .svg: name the file so", path));
+}
+
+void draw(const analysis::Study& study, const std::string& path) {
+  if (study.charts.empty()) return write_note(fmt::format("{}: not written, as there is nothing to draw", path));
+  {
+    format::Font font;
+    const std::string title = study.name + ": " + study.claim;
+    const std::string foot = study.settings.empty() ? std::string() : study.settings.front();
+    const format::Picture picture = chart_picture(title, study.charts, foot, font);
+    format::AtomicFile file(path);
+    const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
+    is_svg(path) ? write_svg(picture, sink) : write_png(picture, font, sink);
+    file.commit();
+  }
+  write_note(fmt::format("wrote {}", path));
+}
+
+// The text, if there is one to read: of a study that needs none, standard input only where it is asked for.
+std::optional<engine::Prompt> text_of(const StudyEntry& entry, const Options& options) {
+  const bool given = options.text || !options.file.empty();
+  if (!given && entry.text != StudyNeed::needed) return std::nullopt;
+  return engine::Prompt(read_text(options));
+}
+
+}  // namespace
+
+void run_study(const Options& options) {
+  if (options.study.name.empty()) return list_studies(options);
+  if (!options.output.empty()) is_svg(options.output);
+  const StudyEntry& entry = engine::find_study(options.study.name);
+  const std::optional<engine::Prompt> text = text_of(entry, options);
+  std::optional<engine::Session> session;
+  if (text || !options.model.empty() || entry.model == StudyNeed::needed) session = open_session(options);
+
+  PassLine progress("measuring:");
+  analysis::StudyOptions how;
+  how.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
+  how.longest = options.study.longest;
+  how.repetitions = options.study.repetitions;
+  how.threads = options.threads;
+  how.progress = &progress;
+  const WritingScope until_asked;  // a signal ends the study, not the program: what was measured is shown
+  const analysis::Study study =
+      session ? session->study(entry, text, how, options.truncate) : engine::run_study(entry, how);
+  progress.end();
+  const engine::ModelFacts* model = session ? &session->model() : nullptr;
+  if (options.json) {
+    write_output(engine::report_text(engine::study_report(model, study, how)));
+  } else {
+    Painter painter(detect_terminal(STDOUT_FILENO, options.colour));
+    add_study_view(painter, study, model != nullptr ? model->name : "");
+    add_caveat(painter);
+    write_output(painter.result());
+  }
+  if (!options.output.empty()) draw(study, options.output);
+  check_interrupt();
+}
 
 }  // namespace sightline::cli

@@ -9,20 +9,20 @@ namespace sightline::analysis {
 
 /// A column of numbers. NaN: there is none in that row.
 struct Column {
-  std::string key;      // in JSON: "entropy_scaled"
-  std::string heading;  // in a table: "entropy, scaled"
-  std::string unit;     // "nats", "ms"; empty: none
-  int digits = 3;       // after the point, in a table; below 0: as many significant ones
-  bool timed = false;   // differs from run to run
-  std::vector<double> values;
+  std::string key;        // in JSON: "entropy_scaled"
+  std::string heading;    // in a table: "entropy, scaled"
+  std::string unit = {};  // "nats", "ms"; empty: none
+  int digits = 3;         // after the point, in a table; below 0: as many significant ones
+  bool timed = false;     // differs from run to run
+  std::vector<double> values = {};
 };
 
 /// Rows of numbers under headings, or with `labels` of a name each ("window 1024").
 struct Table {
   std::string key;    // in JSON
   std::string title;  // a line above
-  std::vector<std::string> labels;
-  std::vector<Column> columns;
+  std::vector<std::string> labels = {};
+  std::vector<Column> columns = {};
 };
 
 /// A single number that a study comes to.

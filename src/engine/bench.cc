@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <optional>
 #include <span>
 #include <stdexcept>
 
 #include "sightline/error.h"
+#include "src/cpu/clock.h"
 #include "src/cpu/parallel.h"
 #include "src/cpu/plain_sum.h"
 #include "src/cpu/target.h"
@@ -28,17 +28,11 @@ constexpr std::int64_t kPiece = model::ScoringOptions{}.piece;  // as prompts go
 constexpr int kSums = 5;
 constexpr std::int64_t kSumBytes = std::int64_t{4} << 20;  // a task: some 0.3 ms
 
-double now(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 template <class Body>
 BenchRun timed(const Body& body) {
-  const double cpu = now(CLOCK_PROCESS_CPUTIME_ID), wall = now(CLOCK_MONOTONIC);
+  const double cpu = cpu::cpu_seconds(), wall = cpu::wall_seconds();
   body();
-  return {now(CLOCK_MONOTONIC) - wall, now(CLOCK_PROCESS_CPUTIME_ID) - cpu};
+  return {cpu::wall_seconds() - wall, cpu::cpu_seconds() - cpu};
 }
 
 double rate_of(const BenchCase& of, double BenchRun::*seconds, std::size_t place) {

@@ -16,6 +16,8 @@ inline constexpr char kNoMemoryForScore[] =
     "no memory to score the text: make the context smaller (-c), or take a smaller model";
 inline constexpr char kNoMemoryForBench[] =
     "no memory to measure the model: measure fewer tokens (-p, -n, -d), or take a smaller model";
+inline constexpr char kNoMemoryForStudy[] =
+    "no memory for the study: measure shorter lengths (--max), or take a smaller model";
 inline constexpr char kNoMemoryForState[] = "no memory to save the state: make the context smaller (-c)";
 inline constexpr char kNoMemoryForReport[] = "no memory for the report: give a shorter text, or ask for fewer maps";
 inline constexpr char kNoMemoryForMap[] = "no memory for the map: give a shorter text, or ask for a part of the map";

@@ -90,6 +90,21 @@ void run_model(const model::Transformer& transformer, const tokenizer::Encoding&
   data.summaries = capture.take_summaries();
 }
 
+void require_study(const StudyEntry& entry, const ModelFacts& model, bool text) {
+  if (entry.model == StudyNeed::none) {
+    throw BadArgument(fmt::format("study {} measures attention alone: leave the model out", entry.name));
+  }
+  if (entry.decoder && (!model.config.causal || model.config.language_head == model::LanguageHead::none)) {
+    throw BadArgument(fmt::format("study {} needs a model that writes text, and {} does not", entry.name, model.name));
+  }
+  if (text && entry.text == StudyNeed::none) {
+    throw BadArgument(fmt::format("study {} reads no text: leave it out", entry.name));
+  }
+  if (!text && entry.text == StudyNeed::needed) {
+    throw BadArgument(fmt::format("study {} measures a text: give one", entry.name));
+  }
+}
+
 void limit_text(std::int64_t max_tokens, ModelFacts& facts) {
   if (max_tokens > facts.max_tokens) {
     throw BadArgument(fmt::format("texts of {} tokens were asked for, and {} takes at most {}", max_tokens, facts.name,
@@ -192,6 +207,28 @@ Bench Session::bench(const BenchOptions& options) const {
     require_bench(model_.transformer, whole);
     require_memory(plan_bench(whole), memory(), "measure fewer tokens (-p, -n, -d), or take a smaller model");
     return measure(model_.transformer, whole);
+  });
+}
+
+analysis::Study Session::study(const StudyEntry& entry, const std::optional<Prompt>& prompt,
+                               analysis::StudyOptions options, bool truncate) const {
+  options.threads = options_.threads;
+  require_study(entry, facts_, prompt.has_value());
+  return within_memory(kNoMemoryForStudy, [&] {
+    analysis::StudyInput input{
+        .transformer = &model_.transformer, .ids = {}, .type_ids = {}, .is_text = {}, .options = options};
+    if (prompt) {
+      const tokenizer::Encoding encoding = encode_for_look(*prompt, truncate);
+      for (const tokenizer::Token& token : encoding.tokens) {
+        input.ids.push_back(token.id);
+        input.type_ids.push_back(token.type_id);
+      }
+      const std::vector<LookToken> tokens = look_tokens(prompt->text, encoding, model_.tokenizer.spelling());
+      for (const std::int32_t segment : segments_of(tokens, facts_.config.causal).of_token) {
+        input.is_text.push_back(is_text(segment));
+      }
+    }
+    return entry.run(input);
   });
 }
 

@@ -23,6 +23,7 @@
 #include "src/engine/prompt.h"
 #include "src/engine/resumed_prompt.h"
 #include "src/engine/score.h"
+#include "src/engine/study.h"
 
 namespace sightline::engine {
 
@@ -57,8 +58,8 @@ struct PromptedGeneration {
 };
 
 /// A model and its tokenizer, ready to look at texts. The one way through for command line, server, page and Python:
-/// text -> tokens -> model -> attention -> report. Nothing but `look()`, `score()`, `score_targets()`,
-/// `head_roles()`, `bench()` and what `generate()` gives runs a model. Safe for concurrent calls.
+/// text -> tokens -> model -> attention -> report. Nothing but `look()`, `score()`, `score_targets()`, `head_roles()`,
+/// `bench()`, `study()` and what `generate()` gives runs a model. Safe for concurrent calls.
 class Session {
  public:
   /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF
@@ -138,6 +139,12 @@ class Session {
 
   /// What bench() will take.
   MemoryPlan plan_bench(const BenchOptions& options = {}) const;
+
+  /// What a claim comes to on this model, on a text if one is given (cut to the model's length with `truncate`). Throws
+  /// BadArgument as look() does for texts, for a text that the study needs or has no use for, and for a model that
+  /// writes no text where one is needed; what the study throws.
+  analysis::Study study(const StudyEntry& entry, const std::optional<Prompt>& prompt,
+                        analysis::StudyOptions options = {}, bool truncate = false) const;
 
   /// How many tokens look() would read, special ones counted; throws as it does for texts. With look_bytes() this says
   /// before the pass what it will take.
