@@ -99,7 +99,8 @@ engine::CompareOptions compare_options(const Options& options, Progress* progres
 }
 
 void draw(const engine::TextPair& pair, const engine::Comparison& comparison, std::size_t top, const Options& options) {
-  if (options.output.empty() || comparison.shown().empty()) return;
+  if (options.output.empty()) return;
+  if (comparison.shown().empty()) return write_note("no row moved: there is nothing to draw");
   format::Font font;
   save_picture(options.output, compare_picture(pair, comparison, top, font), font);
   write_note(fmt::format("wrote {}", options.output));

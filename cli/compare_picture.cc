@@ -73,7 +73,7 @@ class CompareDrawing {
     };
     std::vector<std::string> all = {displayable(order_of(pair_, comparison_), true), text("A", pair_.a().text()),
                                     text("B", pair_.b().text()), displayable(differences_of(pair_), true)};
-    if (!comparison_.offered.empty()) {
+    if (comparison_.unmoved) {
       all.push_back("Its row cannot see the difference and is identical in both: these are rows that can");
     }
     all.emplace_back("JS: Jensen-Shannon divergence of the two rows in nats, from 0 to ln 2 = 0.693");
@@ -93,7 +93,7 @@ class CompareDrawing {
 
   std::string name_of(std::size_t row) const {
     const std::string map = engine::map_name(contrasts_[row]->map);
-    if (comparison_.item && comparison_.offered.empty()) return map;
+    if (comparison_.item && !comparison_.unmoved) return map;
     return fit(font_, label_text(pair_.label(contrasts_[row]->item), true), {kTextSize, true}, kReach) + "  " + map;
   }
 

@@ -84,6 +84,16 @@ TEST(CompareCommand, RanksAllRowsWithoutAToken) {
   expect_parts(compare({kTired, kOther, "--pieces"}), {"##"});
 }
 
+TEST(CompareCommand, NumbersWordsThatStandThereSeveralTimes) {
+  std::string a, b;
+  for (int i = 0; i < 14; ++i) a += "animal street ";
+  b = "animal cat " + a.substr(14);
+  const Outcome shown = compare({a, b, "--token", "cat"});
+  expect_parts(shown, {"replaced: \"street/cat\"", "more "});
+  EXPECT_NE(shown.output.find(":1"), std::string::npos) << "the number stays where the word is cut\n" << shown.output;
+  expect_parts(compare({kSat, kWas}), {"the:1 ", "the:2 "});
+}
+
 TEST(CompareCommand, TakesTextsFromFilesAndStandardInput) {
   const std::string expected = compare({kSat, kWas}).output;
   const TemporaryFolder folder;
@@ -110,6 +120,18 @@ TEST(CompareCommand, SaysWhatACausalModelCannotSee) {
   EXPECT_FALSE(report.at("offered").empty());
   EXPECT_NE(on_one_line(compare_causal({kSat, kWas}).output).find("rows of the 2 words before the first difference"),
             std::string::npos);
+}
+
+TEST(CompareCommand, SaysThatNoRowOfBothCanSeeTheDifference) {
+  const std::string longer = std::string(kSat) + " because it was";
+  expect_parts(compare_causal({kSat, longer}), {"no word that both texts have comes after the first difference"});
+  expect_parts(compare_causal({kSat, longer, "--token", "cat"}),
+               {"difference exactly 0", "No row that both texts have can see the difference"});
+  const TemporaryFolder folder;
+  const Outcome drawn = compare_causal({kSat, longer, "-o", folder.path("rows.png")});
+  EXPECT_EQ(drawn.status, 0);
+  EXPECT_NE(drawn.error.find("there is nothing to draw"), std::string::npos) << drawn.error;
+  EXPECT_FALSE(std::filesystem::exists(folder.path("rows.png")));
 }
 
 TEST(CompareCommand, SaysThatTextsAreIdenticalAndThatWordsReplaceOneAnother) {

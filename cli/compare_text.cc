@@ -33,9 +33,10 @@ std::string title_of(const engine::TextPair& pair, const engine::Comparison& com
 
 std::string order_of(const engine::TextPair& pair, const engine::Comparison& comparison) {
   const bool by_shift = comparison.by == engine::RankBy::shift;
-  return fmt::format("through {}: the {}, by {}", pair.a().model().name,
-                     comparison.item ? "heads in which its row moved farthest" : "rows that moved farthest",
-                     by_shift ? "shift" : "divergence");
+  return fmt::format(
+      "through {}: the {}, by {}", pair.a().model().name,
+      comparison.item && !comparison.unmoved ? "heads in which its row moved farthest" : "rows that moved farthest",
+      by_shift ? "shift" : "divergence");
 }
 
 std::string differences_of(const engine::TextPair& pair) {
@@ -58,6 +59,12 @@ std::string differences_of(const engine::TextPair& pair) {
 std::string blindness_of(const engine::TextPair& pair, const engine::Comparison& comparison) {
   if (!comparison.item) {
     if (comparison.blind == 0) return "";
+    if (comparison.rows.empty() && comparison.complete) {
+      return fmt::format(
+          "The model is causal, and no {} that both texts have comes after the first difference: all their rows are "
+          "identical",
+          unit(pair));
+    }
     return fmt::format(
         "The model is causal: rows of the {} {}s before the first difference cannot see it and are identical in both "
         "texts, so they are left out",
@@ -65,7 +72,7 @@ std::string blindness_of(const engine::TextPair& pair, const engine::Comparison&
   }
   const std::size_t item = *comparison.item;
   if (pair.is_blind(item)) {
-    if (comparison.offered.empty() && comparison.complete) {
+    if (!comparison.unmoved) {
       return fmt::format(
           "{} stands before the first difference and cannot see it, yet its row moved: the model's rope follows the "
           "length of the text",
@@ -73,9 +80,11 @@ std::string blindness_of(const engine::TextPair& pair, const engine::Comparison&
     }
     return fmt::format(
         "{} stands before the first difference, and in a causal model no {} can see what follows it: its row is "
-        "identical in both texts, in every head (difference exactly 0). The rows that can see the difference, by how "
-        "far they moved:",
-        named(pair, item), unit(pair));
+        "identical in both texts, in every head (difference exactly 0). {}",
+        named(pair, item), unit(pair),
+        comparison.offered.empty() && comparison.complete
+            ? "No row that both texts have can see the difference"
+            : "The rows that can see the difference, by how far they moved:");
   }
   const analysis::AlignedPair& place = pair.items()[item];
   if (place.same) return "";

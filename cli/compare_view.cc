@@ -34,7 +34,7 @@ class CompareView {
         pair_(pair),
         comparison_(comparison),
         shown_(comparison.shown()),
-        of_one_item_(comparison.item && comparison.offered.empty()),
+        of_one_item_(comparison.item && !comparison.unmoved),
         top_(std::min(static_cast<std::size_t>(options.top.value_or(kComparedRows)), shown_.size())) {}
 
   void add() {
@@ -48,6 +48,7 @@ class CompareView {
     if (const std::string blindness = blindness_of(pair_, comparison_); !blindness.empty()) {
       painter_.paragraph({{Ink::plain, shown(blindness)}}).newline();
     }
+    if (shown_.empty()) return add_incomplete();
     if (!comparison_.words.empty()) add_words();
     add_rows();
     add_flips();
@@ -62,6 +63,15 @@ class CompareView {
   std::string label(std::size_t item) const { return label_text(pair_.label(item), utf8()); }
   std::string name(std::size_t item) const { return label_text(pair_.name(item), utf8()); }
 
+  // The name in so many columns; where the word is cut, its number is not.
+  std::string fitted_name(std::size_t item, int width) const {
+    const std::string full = name(item), plain = label(item);
+    if (display_width(full) <= width || !full.starts_with(plain)) return fit_columns(full, width, utf8());
+    const std::string of_several = full.substr(plain.size());
+    const int left = width - static_cast<int>(of_several.size());
+    return left < 2 ? fit_columns(full, width, utf8()) : fit_columns(plain, left, utf8()) + of_several;
+  }
+
   void add_text(const char* which, const std::string& text) {
     painter_.bold(which).text("  ");
     painter_.text(fit_columns(displayable(text, utf8()), painter_.terminal().width - 3, utf8())).newline();
@@ -69,14 +79,14 @@ class CompareView {
 
   void add_words() {
     painter_.soft(
-        fmt::format("{}{:>7}  {:<7}{:>11}", pad_right("word", kKeyLabel, utf8()), "JS", "in head", "mean of all"));
+        fmt::format("{}{:>7}  {:<7}{:>13}", pad_right("word", kKeyLabel, utf8()), "JS", "in head", "mean of all"));
     painter_.newline();
     for (std::size_t i = 0; i < std::min(top_, comparison_.words.size()); ++i) {
       const engine::ItemContrast& word = comparison_.words[i];
-      painter_.text(pad_right(name(word.item), kKeyLabel, utf8()));
+      painter_.text(pad_right(fitted_name(word.item, kKeyLabel), kKeyLabel, utf8()));
       painter_.tinted(share_of_most(word.largest), number(word.largest, 7));
       painter_.text(fmt::format("  {:<7}", engine::map_name(word.map)));
-      painter_.text(number(word.mean, 11)).newline();
+      painter_.text(number(word.mean, 13)).newline();
     }
     painter_.newline();
   }
@@ -107,7 +117,7 @@ class CompareView {
 
   void add_row(const engine::RowContrast& row) {
     painter_.bold(fmt::format("{:<7}", engine::map_name(row.map)));
-    if (!of_one_item_) painter_.text(pad_right(name(row.item), kWordLabel, utf8())).text(" ");
+    if (!of_one_item_) painter_.text(pad_right(fitted_name(row.item, kWordLabel), kWordLabel, utf8())).text(" ");
     painter_.tinted(share_of_most(row.divergence), number(row.divergence, 6)).text(number(row.shift, 7)).text(" ");
     painter_.accent(row.flip ? painter_.glyph("⇄", "x") : " ").spaces(2);
     int used = indent();
@@ -124,7 +134,7 @@ class CompareView {
   }
 
   void add_change(const engine::Change& change) {
-    painter_.text(pad_left(name(change.item), change_label_, utf8()));
+    painter_.text(pad_left(fitted_name(change.item, change_label_), change_label_, utf8()));
     add_weight(change.a, has(change.item).a, 6);
     add_weight(change.b, has(change.item).b, 6);
     painter_.spaces(2);
@@ -176,7 +186,7 @@ class CompareView {
     const std::vector<std::size_t> items = listed_items(rows, kMostKeys);
     // Of a row that is shown whole the order says which word is meant.
     const bool whole = listed_items(rows, rows.a.size()).size() == items.size();
-    const auto label_of = [&](std::size_t item) { return whole ? label(item) : name(item); };
+    const auto label_of = [&](std::size_t item) { return whole ? label(item) : fitted_name(item, kKeyLabel); };
     int width = 6;
     for (const std::size_t item : items) width = std::max(width, display_width(label_of(item)));
     key_label_ = std::min(width, kKeyLabel);
@@ -236,6 +246,10 @@ class CompareView {
     words.pieces = pair_.pieces();
     for (const std::string& note : axis_notes(pair_.a(), pair_.axis_a(), words, std::nullopt)) painter_.note(note);
     if (!comparison_.item) painter_.note("--token WORD ranks the heads by the row of one word");
+    add_incomplete();
+  }
+
+  void add_incomplete() {
     if (!comparison_.complete) painter_.note("Not all rows: it was stopped");
   }
 

@@ -280,7 +280,8 @@ Comparison compared(const TextPair& pair, const CompareOptions& options) {
   const std::vector<MapId> maps = compared_maps(pair, options);
   if (result.item) {
     result.rows = rows_of_item(pair, maps, result, options, result.complete);
-    if (!result.complete || !pair.is_blind(*result.item) || !all_equal(result.rows)) return result;
+    result.unmoved = result.complete && pair.is_blind(*result.item) && all_equal(result.rows);
+    if (!result.unmoved) return result;
   }
   if (!pair.first_difference()) return result;
   std::vector<RowContrast> best = AllRows(pair, maps, result).ranked(options);

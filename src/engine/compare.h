@@ -116,13 +116,14 @@ struct Comparison {
   std::vector<std::size_t> named;
   RankBy by = RankBy::divergence;
   std::vector<RowContrast> rows;     // of the item every head, or of all items the `top` rows; farthest first
-  std::vector<RowContrast> offered;  // where the item is blind, and in all heads the same: the `top` rows of others
+  bool unmoved = false;              // the item is blind, and its row the same in every head
+  std::vector<RowContrast> offered;  // then the `top` rows of all items that are not, if there are any
   std::vector<ItemContrast> words;   // of all items that were compared, farthest first; empty where `rows` has all
   std::size_t blind = 0;             // items left out of these, as their rows see no difference
   bool complete = true;              // false: it was stopped; words and rows are those of the items that were done
 
   /// What was asked for, or what is offered in its place.
-  const std::vector<RowContrast>& shown() const { return offered.empty() ? rows : offered; }
+  const std::vector<RowContrast>& shown() const { return unmoved ? offered : rows; }
 };
 
 /// Ranks the heads for one row, or the rows of all aligned items in all heads. Weights go through Look::grid(), a few

@@ -222,6 +222,7 @@ TEST(Compare, SaysThatACausalRowCannotSeeWhatFollows) {
   const Comparison it = compare(pair, {.token = "it", .top = 5});
   ASSERT_EQ(it.rows.size(), 8u);
   for (const RowContrast& row : it.rows) EXPECT_EQ(row.divergence, 0);
+  EXPECT_TRUE(it.unmoved);
   ASSERT_EQ(it.offered.size(), 5u);
   for (const RowContrast& row : it.offered) EXPECT_GT(row.divergence, 0);
   EXPECT_EQ(it.blind, 9u);
@@ -247,6 +248,7 @@ TEST(Compare, KnowsThatARopeMayFollowTheLength) {
   EXPECT_FALSE(pair.blind_rows_are_equal());
   const Comparison cat = compare(pair, {.token = "cat"});
   EXPECT_TRUE(pair.is_blind(*cat.item));
+  EXPECT_FALSE(cat.unmoved);
   EXPECT_TRUE(cat.offered.empty());
   EXPECT_GT(cat.rows.front().divergence, 0);
   std::filesystem::remove_all(directory);
