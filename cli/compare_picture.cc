@@ -39,7 +39,8 @@ class CompareDrawing {
     const std::int64_t header = add_header(picture_, displayable(title_of(pair_, comparison_), true), lines());
     double names = 0, words = 0;
     for (std::size_t row = 0; row < rows_.size(); ++row)
-      names = std::max(names, font_.width(name_of(row), {kTextSize, true}));
+      names =
+          std::max({names, font_.width(name_of(row), {kTextSize, true}), font_.width(measure_of(row), {kSmallSize})});
     for (const std::size_t item : items_) words = std::max(words, font_.width(word(item), {kTextSize}));
     left_ = kMargin + static_cast<std::int64_t>(names) + 96;
     std::int64_t y = header + static_cast<std::int64_t>(0.72 * words) + 48;
@@ -83,6 +84,9 @@ class CompareDrawing {
               ? "flip: of the word that loses most and the one that gains most, that leads in A and this in B"
               : "flip: of the words that were named, one leads in A and another in B");
     }
+    if (std::ranges::any_of(items_, [this](std::size_t item) { return !pair_.items()[item].paired(); })) {
+      all.emplace_back("grey: the text does not have the word");
+    }
     if (left_out_ > 0) all.push_back(fmt::format("{} more words weigh less in all of these rows", left_out_));
     return all;
   }
@@ -95,6 +99,10 @@ class CompareDrawing {
     const std::string map = engine::map_name(contrasts_[row]->map);
     if (comparison_.item && !comparison_.unmoved) return map;
     return fit(font_, label_text(pair_.label(contrasts_[row]->item), true), {kTextSize, true}, kReach) + "  " + map;
+  }
+
+  std::string measure_of(std::size_t row) const {
+    return fmt::format("JS {:.3f}{}", contrasts_[row]->divergence, contrasts_[row]->flip ? " flip" : "");
   }
 
   void add_words(std::int64_t y) {
@@ -112,7 +120,7 @@ class CompareDrawing {
     const format::Palette& colours = format::palette(Theme::light);
     const engine::RowContrast& contrast = *contrasts_[row];
     picture_.labels.push_back({name_of(row), kMargin, static_cast<double>(y) + 42, {kTextSize, true}, colours.ink});
-    picture_.labels.push_back({fmt::format("JS {:.3f}{}", contrast.divergence, contrast.flip ? " flip" : ""),
+    picture_.labels.push_back({measure_of(row),
                                kMargin,
                                static_cast<double>(y) + 84,
                                {kSmallSize},

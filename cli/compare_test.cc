@@ -184,7 +184,8 @@ TEST(CompareCommand, DrawsBothRows) {
     EXPECT_EQ(outcome.status, 0) << outcome.error;
     EXPECT_NE(outcome.error.find("wrote "), std::string::npos);
     const std::string svg = testing::file_content(folder.path("rows.svg"));
-    for (const char* part : {"<svg", "because/as", "JS 0.", "ln 2 = 0.693", "information flowed, not why"}) {
+    for (const char* part : {"<svg", "because/as", "grey: the text does not have the word", "JS 0.", "ln 2 = 0.693",
+                             "information flowed, not why"}) {
       EXPECT_NE(svg.find(part), std::string::npos) << part;
     }
   }
