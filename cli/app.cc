@@ -269,7 +269,7 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error, int
 // An empty value, as of a shell variable that is not set, is no value. An empty text is one, of which the engine tells.
 void refuse_empty_values(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_name() == "TEXT" || option->get_name() == "--prompt") continue;
+    if (option->count() == 0 || option->get_name().starts_with("TEXT") || option->get_name() == "--prompt") continue;
     for (const std::string& value : option->results()) {
       if (value.empty()) {
         throw UsageError(fmt::format("{} is empty: give it a value or leave it out; see sightline {} --help",

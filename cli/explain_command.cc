@@ -107,7 +107,9 @@ class ExplainView {
   void add_sink(const engine::ExplainedSink& sink) {
     painter_.soft(pad_left("(sink)", key_width_, utf8()));
     painter_.text(fmt::format(" {:>9} {}{:>9.3f} ", "", std::string(capped() ? kCapped : 0, ' '), sink.logit));
-    painter_.tinted(format::ease(sink.weight), fmt::format("{:>8.4f}", sink.weight)).text(" ").soft(bar(sink.weight));
+    painter_.tinted(format::ease(sink.weight), fmt::format("{:>8.4f}", sink.weight))
+        .text(" ")
+        .soft(share_bar(sink.weight, bar_, painter_));
     painter_.newline();
   }
 
@@ -155,17 +157,10 @@ class ExplainView {
     painter_.text(fmt::format(" {:>9.3f} {:>9.3f} ", key.dot, key.scaled));
     if (capped()) painter_.text(fmt::format("{:>9.3f} ", key.score));
     painter_.tinted(format::ease(key.weight), fmt::format("{:>8.4f}", key.weight)).text(" ");
-    painter_.soft(bar(key.weight))
+    painter_.soft(share_bar(key.weight, bar_, painter_))
         .text(fmt::format(" {:>7.3f} {:>7.3f} {:>5.0f} %", key.value_norm, key.contribution_norm,
                           std::round(100 * share_of_sum(index)) + 0.0));  // + 0.0: no -0
     painter_.newline();
-  }
-
-  std::string bar(double weight) const {
-    const auto filled = weight > 0 ? static_cast<int>(std::lround(std::min(weight, 1.0) * bar_)) : 0;
-    std::string drawn;
-    for (int i = 0; i < filled; ++i) drawn += painter_.glyph("━", "=");
-    return pad_right(drawn, bar_, utf8());
   }
 
   void add_rest() {

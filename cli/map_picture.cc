@@ -156,14 +156,8 @@ class MapDrawing {
   }
 
   void add_number(std::int64_t row, std::int64_t col, float weight) {
-    if (!(weight >= 0.005f)) return;  // would read .00
-    const std::string text = weight >= 0.995f ? "1" : fmt::format("{:.2f}", weight).substr(1);
-    picture_.labels.push_back({text,
-                               static_cast<double>(layout_.left) + middle(col),
-                               static_cast<double>(layout_.top) + middle(row) + 8,
-                               {kSmallSize, weight >= 0.1f},
-                               format::ink_on(format::weight_colour(scale_.place(weight), Theme::light)),
-                               Label::Anchor::middle});
+    add_weight_number(picture_, scale_, weight, static_cast<double>(layout_.left) + middle(col),
+                      static_cast<double>(layout_.top) + middle(row));
   }
 
   const MapSheet& sheet_;

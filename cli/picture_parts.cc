@@ -79,6 +79,13 @@ format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int6
   return {x, y, cell, gap, weights.rows, weights.cols, std::move(fill)};
 }
 
+void add_weight_number(Picture& picture, const Scale& scale, float weight, double x, double y) {
+  if (!(weight >= 0.005f)) return;
+  const std::string text = weight >= 0.995f ? "1" : fmt::format("{:.2f}", weight).substr(1);
+  picture.labels.push_back(
+      {text, x, y + 8, {kSmallSize, weight >= 0.1f}, format::ink_on(colour_of(weight, scale)), Label::Anchor::middle});
+}
+
 std::int64_t add_header(Picture& picture, const std::string& title, const std::vector<std::string>& lines) {
   picture.density = kDensity;
   picture.title = title;

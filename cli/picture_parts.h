@@ -20,6 +20,9 @@ inline constexpr std::int64_t kMargin = 56;
 format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int64_t x, std::int64_t y,
                            std::int64_t cell, std::int64_t gap);
 
+/// The weight in the middle of its cell, which is there; nothing where it would read .00.
+void add_weight_number(format::Picture& picture, const Scale& scale, float weight, double x, double y);
+
 /// Title and lines below it from the top margin down; returns the y where the next part may begin.
 std::int64_t add_header(format::Picture& picture, const std::string& title, const std::vector<std::string>& lines);
 

@@ -17,19 +17,6 @@
 namespace sightline::cli {
 namespace {
 
-void note_what_is_missing(const engine::Look& look) {
-  if (look.cut_tokens() > 0) {
-    write_note(fmt::format("the text was cut: its last {} tokens were left out", look.cut_tokens()));
-  }
-  std::string dropped;
-  for (const engine::DroppedText& gap : look.dropped()) {
-    dropped += (dropped.empty() ? "" : ", ") + look.text().substr(gap.byte_begin, gap.byte_end - gap.byte_begin);
-  }
-  if (!dropped.empty())
-    write_note(fmt::format("the tokenizer drops this part of the text: {}", fit_columns(dropped, 100, false)));
-  for (const std::string& note : knock_out_notes(look.knock_outs(), look.model().config.causal)) write_note(note);
-}
-
 // Which keys the rows of a map do not see.
 std::string hidden_note(const engine::ScoreRule& rule) {
   std::string before, after;
@@ -119,6 +106,19 @@ engine::LookOptions look_options(const Options& options, std::optional<int> top)
   return chosen;
 }
 
+void note_what_is_missing(const engine::Look& look) {
+  if (look.cut_tokens() > 0) {
+    write_note(fmt::format("the text was cut: its last {} tokens were left out", look.cut_tokens()));
+  }
+  std::string dropped;
+  for (const engine::DroppedText& gap : look.dropped()) {
+    dropped += (dropped.empty() ? "" : ", ") + look.text().substr(gap.byte_begin, gap.byte_end - gap.byte_begin);
+  }
+  if (!dropped.empty())
+    write_note(fmt::format("the tokenizer drops this part of the text: {}", fit_columns(dropped, 100, false)));
+  for (const std::string& note : knock_out_notes(look.knock_outs(), look.model().config.causal)) write_note(note);
+}
+
 engine::Look look_at_text(const Options& options, std::optional<int> top, bool one_layer) {
   const PromptInput input = read_prompt(options);
   engine::LookOptions how = look_options(options, top);
@@ -190,6 +190,13 @@ std::string percent(double share, int width) {
 
 std::string percent_cell(double share, const Painter& painter) {
   return painter.coloured() ? percent(share, 3) : fmt::format(" {}", percent(share, 2));
+}
+
+std::string share_bar(double share, int columns, const Painter& painter) {
+  const auto filled = share > 0 ? static_cast<int>(std::lround(std::min(share, 1.0) * columns)) : 0;
+  std::string drawn;
+  for (int i = 0; i < filled; ++i) drawn += painter.glyph("━", "=");
+  return pad_right(drawn, columns, painter.terminal().utf8);
 }
 
 ShownItems all_items(engine::Axis axis) {

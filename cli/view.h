@@ -24,6 +24,8 @@ model::OpenOptions open_options(const Options& options);
 /// Opens the model that the options name, or the default one.
 engine::Session open_session(const Options& options);
 engine::LookOptions look_options(const Options& options, std::optional<int> top);
+/// Notes on standard error what was cut off the text, and what of it was dropped.
+void note_what_is_missing(const engine::Look& look);
 /// The text of the options through that model, `top` keys kept a row; notes on standard error what was cut or dropped.
 /// `one_layer`: of other layers than that of --layer nothing but summaries will be asked, so nothing more is kept.
 engine::Look look_at_text(const Options& options, std::optional<int> top = std::nullopt, bool one_layer = false);
@@ -57,6 +59,9 @@ std::string percent(double share, int width);
 /// The same in three columns, where cells touch: 100 needs colours to be told from the cell before, and reads 99
 /// without.
 std::string percent_cell(double share, const Painter& painter);
+
+/// A share as a bar in `columns` columns.
+std::string share_bar(double share, int columns, const Painter& painter);
 
 /// Items of an axis that a view shows, and how they are numbered in it. Maps of one text share them.
 struct ShownItems {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sightline/error.h"
+#include "src/engine/report_testing.h"
 #include "src/engine/session.h"
 #include "src/engine/testing.h"
 #include "src/format/safetensors.h"
@@ -39,44 +40,6 @@ ReportJson full_report() {
   return build_report(tiny_look(), everything(), {&row, 1});
 }
 
-// Every place in a JSON value, with [] for the items of a list: "maps[].row.entropy[]".
-void collect_fields(const ReportJson& json, const std::string& path, std::set<std::string>& fields) {
-  if (json.is_object()) {
-    if (!path.empty()) fields.insert(path);
-    for (const auto& [name, value] : json.items()) {
-      collect_fields(value, path.empty() ? name : path + "." + name, fields);
-    }
-  } else if (json.is_array()) {
-    fields.insert(path + "[]");
-    for (const ReportJson& item : json) collect_fields(item, path + "[]", fields);
-  } else {
-    fields.insert(path);
-  }
-}
-
-// A list of lists is one field: "offset_mass[][]" stands for "offset_mass[]" too.
-std::set<std::string> fields_of(const ReportJson& json) {
-  std::set<std::string> fields, kept;
-  collect_fields(json, "", fields);
-  for (const std::string& field : fields) {
-    if (!fields.count(field + "[]")) kept.insert(field);
-  }
-  return kept;
-}
-
-// The first column of the tables under "## Fields".
-std::set<std::string> documented_fields() {
-  std::ifstream file(testing::source_path("docs/report.md"));
-  std::set<std::string> fields;
-  bool inside = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("## ")) inside = line == "## Fields";
-    if (!inside || !line.starts_with("| `")) continue;
-    fields.insert(line.substr(3, line.find('`', 3) - 3));
-  }
-  return fields;
-}
-
 // Of a text with an answer in it, which a model reads that writes.
 ReportJson answered_report() {
   Prompt prompt("the cat sat.");
@@ -85,10 +48,10 @@ ReportJson answered_report() {
 }
 
 TEST(Report, IsDocumentedFieldByField) {
-  const std::set<std::string> documented = documented_fields();
-  std::set<std::string> written = fields_of(full_report());
-  written.merge(fields_of(answered_report()));
-  written.merge(fields_of(build_report(tiny().look(kText, {.knock_outs = {"it->didn't"}}))));
+  const std::set<std::string> documented = testing::documented_fields("## Fields");
+  std::set<std::string> written = testing::fields_of(full_report());
+  written.merge(testing::fields_of(answered_report()));
+  written.merge(testing::fields_of(build_report(tiny().look(kText, {.knock_outs = {"it->didn't"}}))));
   ASSERT_GT(documented.size(), 90u);
   for (const std::string& field : written) EXPECT_TRUE(documented.count(field)) << field << " is not in docs/report.md";
   for (const std::string& field : documented) {
