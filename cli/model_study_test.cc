@@ -65,6 +65,7 @@ TEST(ModelStudyCommand, Draws) {
     EXPECT_EQ(drawn.status, 0) << drawn.error;
     const std::string picture = testing::file_content(folder.path(name + ".svg"));
     EXPECT_NE(picture.find("<svg"), std::string::npos);
+    EXPECT_NE(picture.find("Attention weights show where information flowed, not why."), std::string::npos);
     EXPECT_EQ(picture.find("nan"), std::string::npos);
   }
 }
