@@ -23,8 +23,8 @@ inline constexpr std::int64_t kPassTokens = 2048;
 inline constexpr std::int64_t kWholeWeights = std::int64_t{1} << 24;
 
 struct ScoringOptions {
-  Halves halves;
-  std::optional<int> layer, head;  // from 1; none: all
+  Halves halves = {};
+  std::optional<int> layer = {}, head = {};  // from 1; none: all
   int threads = 0;
   Progress* progress = nullptr;                // told of layers of texts; false ends the scoring, with what is done
   std::int64_t whole_weights = kWholeWeights;  // no result depends on it

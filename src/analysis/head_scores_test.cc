@@ -232,6 +232,7 @@ class StopAfter : public Progress {
  public:
   explicit StopAfter(int calls) : left_(calls) {}
   bool advance(std::int64_t, std::int64_t) override { return left_-- > 0; }
+  int left() const { return left_; }
 
  private:
   int left_;
@@ -241,7 +242,10 @@ TEST_F(PlantedHeads, WhatWasDoneStaysWhereItIsStopped) {
   Corpus more;
   for (int i = 0; i < 3; ++i) more.probes.push_back(more.probes[0]);
   for (std::size_t i = 0; i < 200; ++i) more.places[0].texts.push_back(more.places[0].texts[i]);
-  StopAfter stop(400);
+  constexpr int kEndless = 1 << 30;
+  StopAfter never(kEndless);
+  EXPECT_TRUE(more.score(*transformer_, {.threads = 1, .progress = &never}).complete);
+  StopAfter stop((kEndless - never.left()) / 2);
   const HeadScores scores = more.score(*transformer_, {.threads = 1, .progress = &stop});
   EXPECT_FALSE(scores.complete);
   EXPECT_LT(scores.texts_done, scores.texts);

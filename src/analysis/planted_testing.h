@@ -106,14 +106,15 @@ class PlantedModel {
       layer.key(head, kPosition + i, kTokens + i, 1);
     }
   }
-  // Looks at opening brackets of its nesting, the later the more.
+  // Looks at opening brackets of its nesting, the later the more; from where there are none, at the text's beginning.
   static void plant_bracket(Layer& layer, int head) {
     for (int nesting = 0; nesting < kNestings; ++nesting) {
-      layer.query(head, kToken + kClosing + nesting, nesting, kSharp);
+      layer.query(head, kToken + kClosing + nesting, nesting, 10 * kSharp);
       layer.key(head, kToken + kOpening + nesting, nesting, 1);
     }
     layer.bias[static_cast<std::size_t>(head * kHeadWidth + kNestings)] = 1;
-    for (int i = 0; i < kPositions; ++i) layer.key(head, kPosition + i, kNestings, 0.5f * static_cast<float>(i));
+    for (int i = 0; i < kPositions; ++i) layer.key(head, kPosition + i, kNestings, 4 * static_cast<float>(i));
+    layer.key(head, kToken + kBegin, kNestings, 200);  // scores: 320 for its nesting, 200 here, at most 156 for places
   }
   static void plant_induction(Layer& layer, int head) {
     for (int token = 0; token < kTokens; ++token) {

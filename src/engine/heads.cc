@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "sightline/error.h"
 #include "src/analysis/generated_probes.h"
+#include "src/engine/corpus_probes.h"
 #include "src/engine/look_memory.h"
 #include "src/engine/memory.h"
 #include "src/engine/session.h"
+#include "src/format/conllu.h"
+#include "src/format/gap.h"
 
 namespace sightline::engine {
 namespace {
@@ -23,6 +27,7 @@ constexpr char kNoMemory[] =
 struct Questions {
   std::vector<analysis::Probe> probes;
   std::vector<analysis::PlaceProbe> places;
+  std::vector<std::string> notes;  // on what corpora leave out
 
   std::int64_t longest() const {
     std::int64_t most = 0;
@@ -67,6 +72,23 @@ Questions generated_questions(const tokenizer::Tokenizer& tokenizer, const Model
   return questions;
 }
 
+void add(CorpusProbes&& corpus, Questions& questions) {
+  std::ranges::move(corpus.probes, std::back_inserter(questions.probes));
+  std::ranges::move(corpus.notes, std::back_inserter(questions.notes));
+}
+
+void add_corpora(const tokenizer::Tokenizer& tokenizer, bool causal, const HeadsOptions& options,
+                 Questions& questions) {
+  if (!options.coreference.empty()) {
+    add(coreference_probe(format::read_gap(options.coreference), tokenizer, causal, options.coreference.string()),
+        questions);
+  }
+  if (!options.treebank.empty()) {
+    add(treebank_probes(format::read_conllu(options.treebank), options.relations, tokenizer, options.treebank.string()),
+        questions);
+  }
+}
+
 std::string left_out_note(const analysis::Role& role) {
   if (role.unseen == 0 && role.too_long == 0) return {};
   std::string note = role.name + (role.from_to.empty() ? "" : " (" + role.from_to + ")") + ":";
@@ -98,6 +120,8 @@ HeadRoles Session::head_roles(const HeadsOptions& options) const {
     HeadRoles roles;
     roles.length = generated_length(facts_, options.length);
     Questions questions = generated_questions(model_.tokenizer, facts_, options, roles.length);
+    add_corpora(model_.tokenizer, facts_.config.causal, options, questions);
+    roles.notes = std::move(questions.notes);
     MemoryPlan plan{.weights = facts_.weights.bytes};
     const std::int64_t tokens = std::max(questions.longest(), analysis::kPassTokens);
     plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, tokens, options_.threads, 1));
