@@ -123,7 +123,8 @@ HeadRoles Session::head_roles(const HeadsOptions& options) const {
     add_corpora(model_.tokenizer, facts_.config.causal, options, questions);
     roles.notes = std::move(questions.notes);
     MemoryPlan plan{.weights = facts_.weights.bytes};
-    const std::int64_t tokens = std::max(questions.longest(), analysis::kPassTokens);
+    const std::int64_t longest = std::min(questions.longest(), facts_.max_tokens);  // longer ones are left out
+    const std::int64_t tokens = std::max(longest, analysis::kPassTokens);
     plan.workspace = static_cast<std::int64_t>(pass_bytes(facts_, tokens, options_.threads, 1));
     require_memory(plan, memory(), "generate shorter texts (--length), or take a smaller model");
 
