@@ -11,6 +11,7 @@
 #include "cli/streams.h"
 #include "cli/study_view.h"
 #include "cli/view.h"
+#include "src/engine/look.h"
 #include "src/engine/study.h"
 #include "src/engine/study_report.h"
 #include "src/format/file.h"
@@ -39,7 +40,8 @@ void draw(const analysis::Study& study, const std::string& path, bool svg) {
   {
     format::Font font;
     const std::string title = study.name + ": " + study.claim;
-    const std::string foot = study.settings.empty() ? std::string() : study.settings.front();
+    const std::string measured = study.settings.empty() ? std::string() : study.settings.front() + "\n";
+    const std::string foot = measured + std::string(engine::kCaveat);
     const format::Picture picture = chart_picture(title, study.charts, foot, font);
     format::AtomicFile file(path);
     const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };

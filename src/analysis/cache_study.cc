@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 
 #include "sightline/error.h"
 #include "src/analysis/fit.h"
 #include "src/analysis/study_progress.h"
+#include "src/cpu/clock.h"
 #include "src/generation/decoding.h"
 #include "src/model/flops.h"
 #include "src/ops/random.h"
@@ -23,8 +23,6 @@ constexpr std::int64_t kFewestSteps = 2;  // where they take long
 constexpr double kLengthSeconds = 10;     // that the steps of a length may take, if fewer will do
 constexpr double kAllSeconds = 60;        // after which no longer length begins, unless one was asked for
 constexpr std::int64_t kPiece = 512;      // tokens that go into the context together
-
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // What was measured at one length.
 struct LengthResult {
@@ -107,11 +105,12 @@ class CacheStudy {
   std::vector<std::int64_t> lengths() const {
     const std::int64_t most = transformer_.config().max_positions, asked = input_.options.longest;
     const std::int64_t longest = asked > 0 ? asked : most;
+    if (most < kShortest) {
+      throw BadArgument(fmt::format("the model takes texts of {} tokens at most: study cache needs one that takes {}",
+                                    most, kShortest));
+    }
     if (longest > most || longest < kShortest) {
-      throw BadArgument(
-          fmt::format("lengths up to {} are asked for: they can be {} to {} tokens, which is what the "
-                      "model takes",
-                      longest, kShortest, most));
+      throw BadArgument(fmt::format("--max is {}: on this model it can be {} to {} tokens", asked, kShortest, most));
     }
     std::vector<std::int64_t> all;
     for (std::int64_t n = kShortest; n <= longest; n *= 2) all.push_back(n);
@@ -155,11 +154,12 @@ class CacheStudy {
 
   void measure_lengths() {
     model::Context context = transformer_.make_context(lengths_.back());
-    const double begin = seconds();
+    const double begin = cpu::wall_seconds();
     double expected = 0;  // seconds of a token without the cache
     for (const std::int64_t n : lengths_) {
       const std::int64_t steps = steps_of(n, expected);
-      if (input_.options.longest == 0 && seconds() - begin + static_cast<double>(steps) * expected > kAllSeconds) {
+      if (input_.options.longest == 0 &&
+          cpu::wall_seconds() - begin + static_cast<double>(steps) * expected > kAllSeconds) {
         study_.notes.push_back(fmt::format("From {} tokens on it takes more than a minute: --max N goes there.", n));
         break;
       }
@@ -205,9 +205,9 @@ class CacheStudy {
   }
 
   std::vector<float> timed(const model::TokenSequence& tokens, double& fastest) const {
-    const double begin = seconds();
+    const double begin = cpu::wall_seconds();
     std::vector<float> logits = transformer_.forward({&tokens, 1}, options(model::LogitRows::last)).logits;
-    fastest = std::min(fastest, seconds() - begin);
+    fastest = std::min(fastest, cpu::wall_seconds() - begin);
     return logits;
   }
 

@@ -86,7 +86,7 @@ class ContextStudy {
     for (const char* of : {"text", "even"}) {
       for (const double share : kShares) {
         table.columns.push_back({.key = fmt::format("{}_{}", of, percent_key(share)),
-                                 .heading = (of[0] == 'e' ? "even, " : "") + percent(share),
+                                 .heading = (of[0] == 'e' ? "even, " : "") + percent_key(share) + "%",
                                  .digits = 0});
       }
     }
@@ -133,7 +133,7 @@ class ContextStudy {
       table.columns.push_back({.key = fmt::format("{}_mean", of), .heading = fmt::format("{}, mean", of), .digits = 1});
       for (const double share : kShares) {
         table.columns.push_back(
-            {.key = fmt::format("{}_{}", of, percent_key(share)), .heading = percent(share), .digits = 0});
+            {.key = fmt::format("{}_{}", of, percent_key(share)), .heading = percent_key(share) + "%", .digits = 0});
       }
     }
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
@@ -171,9 +171,9 @@ class ContextStudy {
     const auto share_of = [&](const auto& holds) {
       return static_cast<double>(std::ranges::count_if(reach, holds)) / static_cast<double>(reach.size());
     };
-    study_.figures.push_back({"near_heads", fmt::format("heads with 90 % of it within {:.0f} tokens, of 1", kNear), "",
-                              share_of([](double tokens) { return tokens <= kNear; })});
-    study_.figures.push_back({"far_heads", "heads that look further than an even look (90 %), of 1", "",
+    study_.figures.push_back({"near_heads", fmt::format("share of heads with 90 % of it within {:.0f} tokens", kNear),
+                              "", share_of([](double tokens) { return tokens <= kNear; })});
+    study_.figures.push_back({"far_heads", "share of heads that look further than an even look (90 %)", "",
                               share_of([&](double tokens) { return tokens > even.within(0.9); })});
   }
 
@@ -182,11 +182,11 @@ class ContextStudy {
                 {"distance, tokens", true},
                 {"share of the weight", false},
                 {}};
-    for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-      chart.series.push_back(curve(fmt::format("layer {}", layer + 1), layers_[layer].sum().*side));
-    }
     for (const auto& [window, reach] : even_) {
       chart.series.push_back(curve(window > 0 ? fmt::format("even, window {}", window) : "even", reach.*side));
+    }
+    for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+      chart.series.push_back(curve(fmt::format("layer {}", layer + 1), layers_[layer].sum().*side));
     }
     study_.charts.push_back(std::move(chart));
   }
