@@ -35,7 +35,7 @@ bool is_svg(const std::string& path) {
   throw UsageError(fmt::format("{}: a study is drawn as .png or .svg: name the file so", path));
 }
 
-void draw(const analysis::Study& study, const std::string& path) {
+void draw(const analysis::Study& study, const std::string& path, bool svg) {
   if (study.charts.empty()) return write_note(fmt::format("{}: not written, as there is nothing to draw", path));
   {
     format::Font font;
@@ -45,7 +45,7 @@ void draw(const analysis::Study& study, const std::string& path) {
     const format::Picture picture = chart_picture(title, study.charts, foot, font);
     format::AtomicFile file(path);
     const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
-    is_svg(path) ? write_svg(picture, sink) : write_png(picture, font, sink);
+    svg ? write_svg(picture, sink) : write_png(picture, font, sink);
     file.commit();
   }
   write_note(fmt::format("wrote {}", path));
@@ -62,7 +62,7 @@ std::optional<engine::Prompt> text_of(const StudyEntry& entry, const Options& op
 
 void run_study(const Options& options) {
   if (options.study.name.empty()) return list_studies(options);
-  if (!options.output.empty()) is_svg(options.output);
+  const bool svg = !options.output.empty() && is_svg(options.output);
   const StudyEntry& entry = engine::find_study(options.study.name);
   const std::optional<engine::Prompt> text = text_of(entry, options);
   std::optional<engine::Session> session;
@@ -88,7 +88,7 @@ void run_study(const Options& options) {
     add_caveat(painter);
     write_output(painter.result());
   }
-  if (!options.output.empty()) draw(study, options.output);
+  if (!options.output.empty()) draw(study, options.output, svg);
   check_interrupt();
 }
 

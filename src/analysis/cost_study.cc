@@ -188,7 +188,10 @@ Table fit_table(const std::vector<Table>& tables) {
 }
 
 Chart chart_of(const Table& table, const ChartAxis& y) {
-  Chart chart{table.title, {"tokens", true}, y, {}};
+  Chart chart;
+  chart.title = table.title;
+  chart.x = {"tokens", true};
+  chart.y = y;
   for (std::size_t p = 1; p < table.columns.size(); ++p) {
     chart.series.push_back({table.columns[p].heading, table.columns[0].values, table.columns[p].values});
   }

@@ -110,7 +110,10 @@ void add_figures(Study& study) {
 }
 
 void add_chart(Study& study) {
-  Chart chart{"Time to read one key", {"steps back", true}, {"microseconds of CPU time", true}, {}};
+  Chart chart;
+  chart.title = "Time to read one key";
+  chart.x = {"steps back", true};
+  chart.y = {"microseconds of CPU time", true};
   for (const Table& table : study.tables) {
     chart.series.push_back({table.key.substr(5) + " tokens", table.columns[1].values, table.columns[5].values});
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/analysis/normal_numbers.h"
@@ -38,25 +39,26 @@ class SoftnessColumns {
   std::size_t first_;
 };
 
-ChartSeries series_of(const Table& table, const std::string& key, const std::string& name) {
-  ChartSeries series{name, table.columns.front().values, {}};
-  for (const Column& column : table.columns) {
-    if (column.key == key) series.y = column.values;
+Chart chart_of(const Table& table, const std::string& key) {
+  Chart chart;
+  for (const char* kind : {"scaled", "plain"}) {
+    const auto column = std::ranges::find(table.columns, key + "_" + kind, &Column::key);
+    chart.series.push_back(
+        {kind == std::string("plain") ? "not scaled" : kind, table.columns[0].values, column->values});
   }
-  return series;
+  return chart;
 }
 
 void add_charts(const Table& table, const std::string& of, const ChartAxis& x, Study& study) {
-  study.charts.push_back(
-      {"Entropy of the softmax, " + of,
-       x,
-       {"nats", false},
-       {series_of(table, "entropy_scaled", "scaled"), series_of(table, "entropy_plain", "not scaled")}});
-  study.charts.push_back(
-      {"Norm of its gradient, " + of,
-       x,
-       {"Frobenius norm", true},
-       {series_of(table, "gradient_scaled", "scaled"), series_of(table, "gradient_plain", "not scaled")}});
+  const auto add = [&](const char* key, const std::string& title, const ChartAxis& y) {
+    Chart& chart = study.charts.emplace_back(chart_of(table, key));
+    chart.title = title + ", " + of;
+    chart.x = x;
+    chart.y = y;
+  };
+  add("entropy", "Entropy of the softmax", {"nats", false});
+  add("gradient", "Norm of its gradient", {"Frobenius norm", true});
+  add("saturated", "Saturated rows", {"share of the rows", false});
 }
 
 void measure_drawn(const StudyInput& input, StudyProgress& progress, Study& study) {
