@@ -178,6 +178,23 @@ TEST(Branches, OfManyBatchesAreToldInOrder) {
   }
 }
 
+// Keys of many pages, of which branches that begin at different rows copy a part.
+TEST(Branches, OfALongTextAreThePassesOfTheirOwn) {
+  const std::filesystem::path folder = conformance("long") / "model";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder;
+  const Transformer transformer = Transformer::load(folder);
+  const Text text = random_text(transformer, 1000, 9);
+  std::vector<Branch> branches;
+  for (const std::int64_t row : {999, 130, 640, 999, 63, 700}) {
+    branches.push_back({{{.layers = {static_cast<int>(row % 2)}, .rows = {{row, row + 1}}, .keys = {{row / 2, row}}}}});
+  }
+  Branches passes(transformer, text.ids, {}, {.threads = 2, .logit_rows = {999, 1000}});
+  passes.run(branches, [&](std::size_t branch, const BranchResult& result) {
+    EXPECT_TRUE(bits_of(naive(transformer, text, branches[branch]), {999, 1000}) ==
+                bits_of(result, passes.whole(), transformer.config().width));
+  });
+}
+
 // A head whose rows see none of their keys gives 0: what the output projection then lacks is the head's part alone.
 TEST(Branches, OfAWholeHeadTakeItsOutputAway) {
   EditableModel model(conformance_model("llama_llama3"));
@@ -255,6 +272,7 @@ TEST(BranchWork, SavesMostOfLateRowsOfDecoders) {
   const Text text = random_text(transformer, 100, 4);
   const BranchWork late = work_of(transformer, text, edges_of_row(transformer.config(), 99, 100, false), {99, 100});
   EXPECT_GT(late.ratio(), 40);
+  RecordProperty("ratio", std::to_string(late.ratio()));
 }
 
 TEST(BranchWork, IsAtMostHalfOnMiniLm) {
