@@ -88,22 +88,31 @@ std::int64_t add_header(Picture& picture, const std::string& title, const std::v
   for (const std::string& line : lines) {
     picture.title += ". " + line;
     picture.labels.push_back({line, kMargin, y, {kTextSize}, colours().soft});
-    y += 36;
+    y += kLineStep;
   }
   return static_cast<std::int64_t>(y);
 }
 
 void add_footer(Picture& picture, format::Font& font, const Scale& scale, std::int64_t y) {
   add_legend(picture, scale, y);
-  const double base = static_cast<double>(y) + 122;
-  picture.wedges.push_back(
-      {{{{kMargin, base - 2}, {kMargin + 40, base - 20}, {kMargin + 40, base - 2}}}, colours().gaze});
-  picture.labels.push_back({std::string(engine::kCaveat), kMargin + 56, base, {kTextSize}, colours().ink});
-  picture.height = y + 122 + kMargin - 16;
+  picture.height = add_foot(picture, {std::string(engine::kCaveat)}, y + 96);
   for (const Label& label : picture.labels) {
     if (label.anchor != Label::Anchor::start || label.style.angle != 0) continue;
     picture.width = std::max(picture.width, static_cast<std::int64_t>(std::ceil(right_end(font, label))) + kMargin);
   }
+}
+
+std::int64_t add_foot(Picture& picture, const std::vector<std::string>& lines, std::int64_t y) {
+  double base = static_cast<double>(y) + 26;
+  if (!lines.empty()) {
+    picture.wedges.push_back(
+        {{{{kMargin, base - 2}, {kMargin + 40, base - 20}, {kMargin + 40, base - 2}}}, colours().gaze});
+  }
+  for (const std::string& line : lines) {
+    picture.labels.push_back({line, kMargin + kFootIndent, base, {kTextSize}, colours().ink});
+    base += kLineStep;
+  }
+  return static_cast<std::int64_t>(base - kLineStep) + kMargin - 16;
 }
 
 std::string fit(format::Font& font, const std::string& text, const format::TextStyle& style, double most) {

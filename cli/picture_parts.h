@@ -13,6 +13,7 @@ namespace sightline::cli {
 // Sizes in pixels at density 2, which is what a screen of today shows sharp: 26 here reads as 13.
 inline constexpr double kDensity = 2;
 inline constexpr double kTitleSize = 44, kTextSize = 26, kSmallSize = 22;
+inline constexpr double kLineStep = 36;  // from a line of text to the next
 inline constexpr std::int64_t kMargin = 56;
 
 /// Cells of a map coloured on the light scale; NaN weights in orange, what a row does not see in grey.
@@ -24,6 +25,11 @@ std::int64_t add_header(format::Picture& picture, const std::string& title, cons
 
 /// The scale with its ticks, and the caveat, below `y`; sets the picture's height and widens it where they need room.
 void add_footer(format::Picture& picture, format::Font& font, const Scale& scale, std::int64_t y);
+
+/// Lines of a note, the first marked with the beam that marks a look, below `y`; returns the height of a picture that
+/// ends there. Text begins kFootIndent pixels from the margin.
+std::int64_t add_foot(format::Picture& picture, const std::vector<std::string>& lines, std::int64_t y);
+inline constexpr std::int64_t kFootIndent = 56;
 
 /// `text` cut to `most` pixels, an ellipsis in place of what is cut.
 std::string fit(format::Font& font, const std::string& text, const format::TextStyle& style, double most);

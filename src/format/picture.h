@@ -29,11 +29,19 @@ struct Box {
   Rgb colour;
 };
 
-/// A filled triangle: the beam that marks a look.
+struct Point {
+  double x = 0, y = 0;
+};
+
+/// A line through points, with round joins and ends; through a single point it is a disc.
+struct Stroke {
+  std::vector<Point> points;
+  double width = 1;
+  Rgb colour;
+};
+
+/// A filled triangle: the beam that marks a look, and a mark on a line.
 struct Wedge {
-  struct Point {
-    double x = 0, y = 0;
-  };
   std::array<Point, 3> corners;
   Rgb colour;
 };
@@ -55,6 +63,7 @@ struct Picture {
   Rgb paper;
   std::vector<Cells> cells;
   std::vector<Box> boxes;
+  std::vector<Stroke> strokes;
   std::vector<Wedge> wedges;
   std::vector<Label> labels;
 };

@@ -61,6 +61,47 @@ void paint(Band& band, const Cells& cells) {
   }
 }
 
+double distance(const Point& a, const Point& b, double x, double y) {
+  const double dx = b.x - a.x, dy = b.y - a.y, length = dx * dx + dy * dy;
+  const double t = length > 0 ? std::clamp(((x - a.x) * dx + (y - a.y) * dy) / length, 0.0, 1.0) : 0;
+  return std::hypot(x - a.x - t * dx, y - a.y - t * dy);
+}
+
+// The widest coverage that a segment of the line gives a pixel is what the line gives it, so that joins, which lie in
+// two segments, are no darker than the rest.
+void cover(const Band& band, const Point& a, const Point& b, double width, std::vector<std::uint8_t>& coverage) {
+  const double reach = width / 2 + 1;
+  const auto left = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::min(a.x, b.x) - reach));
+  const auto right = std::min(band.width, static_cast<std::int64_t>(std::max(a.x, b.x) + reach) + 1);
+  const auto top = std::max(band.top, static_cast<std::int64_t>(std::min(a.y, b.y) - reach));
+  const auto bottom = std::min(band.top + band.rows, static_cast<std::int64_t>(std::max(a.y, b.y) + reach) + 1);
+  for (std::int64_t y = top; y < bottom; ++y) {
+    for (std::int64_t x = left; x < right; ++x) {
+      const double from = distance(a, b, static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5);
+      const double share = std::clamp(width / 2 + 0.5 - from, 0.0, std::min(width, 1.0));
+      std::uint8_t& held = coverage[static_cast<std::size_t>((y - band.top) * band.width + x)];
+      held = std::max(held, static_cast<std::uint8_t>(std::lround(255 * share)));
+    }
+  }
+}
+
+void paint(Band& band, const Stroke& stroke) {
+  double top = INFINITY, bottom = -INFINITY;
+  for (const Point& point : stroke.points) top = std::min(top, point.y), bottom = std::max(bottom, point.y);
+  const double reach = stroke.width / 2 + 1;
+  if (!(top - reach < static_cast<double>(band.top + band.rows) && bottom + reach > static_cast<double>(band.top)))
+    return;
+  std::vector<std::uint8_t> coverage(static_cast<std::size_t>(band.rows * band.width));
+  for (std::size_t i = 0; i < stroke.points.size(); ++i) {
+    cover(band, stroke.points[i], stroke.points[std::min(i + 1, stroke.points.size() - 1)], stroke.width, coverage);
+  }
+  for (std::int64_t y = 0; y < band.rows; ++y) {
+    for (std::int64_t x = 0; x < band.width; ++x) {
+      band.blend(x, band.top + y, stroke.colour, coverage[static_cast<std::size_t>(y * band.width + x)]);
+    }
+  }
+}
+
 bool inside(const Wedge& wedge, double x, double y) {
   int positive = 0, negative = 0;
   for (int i = 0; i < 3; ++i) {
@@ -127,6 +168,7 @@ void write_png(const Picture& picture, Font& font, const ByteSink& sink, const P
     Band band(top, std::min(kBandRows, picture.height - top), picture.width, picture.paper);
     for (const Cells& cells : picture.cells) paint(band, cells);
     for (const Box& box : picture.boxes) band.fill(box.x, box.y, box.width, box.height, box.colour);
+    for (const Stroke& stroke : picture.strokes) paint(band, stroke);
     for (const Wedge& wedge : picture.wedges) paint(band, wedge);
     for (const PlacedLabel& label : labels) paint(band, label, font);
     png.write_rows(band.rgb);

@@ -74,6 +74,7 @@ class SvgWriter {
       put("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", box.x, box.y, box.width, box.height,
           hex(box.colour));
     }
+    for (const Stroke& stroke : picture_.strokes) write_stroke(stroke);
     for (const Wedge& wedge : picture_.wedges) write_wedge(wedge);
     for (const Label& label : picture_.labels) write_label(label);
     put("</svg>\n");
@@ -120,6 +121,19 @@ class SvgWriter {
     png.finish();
     base64.finish();
     put("\"/>\n");
+  }
+
+  // A path that goes nowhere is drawn as its round ends alone: a disc.
+  void write_stroke(const Stroke& stroke) {
+    if (stroke.points.empty()) return;
+    std::string path;
+    for (const Point& point : stroke.points) {
+      path += fmt::format("{}{:g} {:g}", path.empty() ? "M" : "L", point.x, point.y);
+    }
+    if (stroke.points.size() == 1) path += fmt::format("L{:g} {:g}", stroke.points[0].x, stroke.points[0].y);
+    put("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:g}\" stroke-linecap=\"round\" "
+        "stroke-linejoin=\"round\" shape-rendering=\"auto\"/>\n",
+        path, hex(stroke.colour), stroke.width);
   }
 
   void write_wedge(const Wedge& wedge) {

@@ -71,6 +71,15 @@ Pixels drawn(const Picture& picture) {
   return decode(file);
 }
 
+// Each channel of the ink as a share of the way from the paper to the colour, summed: how many pixels are covered.
+double inked(const Pixels& pixels, Rgb colour) {
+  double sum = 0;
+  for (std::size_t i = 0; i < pixels.rgb.size(); i += 3) {
+    sum += (kPaper.green - pixels.rgb[i + 1]) / static_cast<double>(kPaper.green - colour.green);
+  }
+  return sum;
+}
+
 class PictureTest : public testing::Test {
   void SetUp() override {
     if (!has_fonts()) GTEST_SKIP() << "fonts-dejavu-core is not installed";
@@ -161,6 +170,39 @@ TEST_F(PictureTest, RightToLeftWordsStandFromRightToLeft) {
   EXPECT_GT(drawn(word).count(kRed), 20u);
 }
 
+// The area of a line with round ends is its length times its width, and a disc; at joins, and where a line runs through
+// several bands, no part is counted twice.
+TEST_F(PictureTest, StrokesCoverTheirArea) {
+  const double pi = 3.14159265358979;
+  const struct {
+    std::vector<Point> points;
+    double width, area;
+  } kCases[] = {
+      {{{20, 30}, {170, 30}}, 6, 150 * 6 + 9 * pi},
+      {{{20, 20}, {140, 180}}, 5, 200 * 5 + 6.25 * pi},
+      {{{40, 10}, {40, 190}, {160, 190}}, 8, 180 * 8 + 120 * 8 - 16 + 4 * pi + 16 * pi},
+      {{{100, 64}}, 20, 100 * pi},
+      {{{20.5, 50}, {20.5, 150}}, 1, 100.8},
+  };
+  for (const auto& stroke : kCases) {
+    Picture picture = blank(200, 200);
+    picture.strokes.push_back({stroke.points, stroke.width, kRed});
+    EXPECT_NEAR(inked(drawn(picture), kRed), stroke.area, 0.012 * stroke.area + 1) << stroke.width;
+  }
+  Picture picture = blank(200, 200);
+  picture.strokes.push_back({{{20, 20}, {140, 180}}, 5, kRed});
+  const Pixels pixels = drawn(picture);
+  EXPECT_EQ(pixels.at(80, 100), kRed);
+  EXPECT_EQ(pixels.at(20 + 60 - 5, 20 + 80 + 5), kPaper);
+}
+
+TEST_F(PictureTest, StrokesMayLieOutsideAndHaveNoPoints) {
+  Picture picture = blank(50, 50);
+  picture.strokes.push_back({{{-1000, -1000}, {-900, 2000}, {70, 1e6}}, 3, kRed});
+  picture.strokes.push_back({{}, 3, kRed});
+  EXPECT_EQ(drawn(picture).count(kPaper), 2500u);
+}
+
 TEST_F(PictureTest, StopsWhenProgressThrows) {
   Font font;
   std::string file;
@@ -200,6 +242,17 @@ TEST(Svg, XmlHoldsOnlyWhatXmlMayHold) {
   EXPECT_EQ(xml_escape(std::string("\0\x1b[0m", 5)), "\xEF\xBF\xBD\xEF\xBF\xBD[0m");
   EXPECT_EQ(xml_escape("\xEF\xBF\xBF"), "\xEF\xBF\xBD");
   EXPECT_EQ(xml_escape("日本 \xF0\x9F\x98\x80"), "日本 \xF0\x9F\x98\x80");
+}
+
+TEST(Svg, StrokesArePathsAndASinglePointIsADisc) {
+  Picture picture = blank(100, 100);
+  picture.strokes.push_back({{{1, 2}, {3.5, 4}}, 2, kRed});
+  picture.strokes.push_back({{{7, 8}}, 9, kBlue});
+  picture.strokes.push_back({{}, 9, kBlue});
+  const std::string svg = svg_of(picture);
+  EXPECT_NE(svg.find("d=\"M1 2L3.5 4\" fill=\"none\" stroke=\"#c80000\" stroke-width=\"2\""), std::string::npos);
+  EXPECT_NE(svg.find("d=\"M7 8L7 8\" fill=\"none\" stroke=\"#0000c8\" stroke-width=\"9\""), std::string::npos);
+  EXPECT_EQ(svg.find("d=\"\""), std::string::npos);
 }
 
 TEST(Svg, SmallGridsAreSquaresOfTheirColours) {
