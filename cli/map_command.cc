@@ -1,14 +1,15 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
 #include "cli/map_picture.h"
+#include "cli/picture_file.h"
 #include "cli/streams.h"
 #include "cli/view.h"
-#include "src/format/file.h"
 #include "src/format/npy.h"
 
 namespace sightline::cli {
@@ -16,13 +17,10 @@ namespace {
 
 constexpr std::int64_t kNpyRows = 64;  // rows fetched at a time
 
-enum class FileKind { png, svg, npy };
-
-FileKind kind_of(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension == ".png") return FileKind::png;
-  if (extension == ".svg") return FileKind::svg;
-  if (extension == ".npy") return FileKind::npy;
+// Nothing: numbers, as .npy.
+std::optional<PictureKind> kind_of(const std::string& path) {
+  const std::optional<PictureKind> kind = picture_kind(path);
+  if (kind || std::filesystem::path(path).extension() == ".npy") return kind;
   throw UsageError(fmt::format("{}: a map is written as .png, .svg or .npy: name the file so", path));
 }
 
@@ -58,21 +56,11 @@ HeadSheet all_maps(const engine::Look& look, const Options& options) {
   return sheet;
 }
 
-void write_picture(const std::string& path, FileKind kind, const engine::Look& look, const engine::MapId& id,
-                   const Options& options) {
+void write_map(PictureKind kind, const engine::Look& look, const engine::MapId& id, const Options& options) {
   format::Font font;
   const format::Picture picture =
       options.all ? draw_heads(all_maps(look, options), font) : draw_map(one_map(look, id, options), font);
-  format::AtomicFile file(path);
-  const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
-  ProgressLine progress("drawing");
-  const format::Progress step = [&](double share) { progress(share); };
-  if (kind == FileKind::png) {
-    write_png(picture, font, sink, step);
-  } else {
-    write_svg(picture, sink, step);
-  }
-  file.commit();
+  write_picture(options.output, kind, picture, font);
 }
 
 // [rows, cols], or for all heads [layers, heads, rows, cols].
@@ -102,18 +90,14 @@ void write_npy(const std::string& path, const engine::Look& look, const engine::
 }  // namespace
 
 void run_map(const Options& options) {
-  const FileKind kind = kind_of(options.output);
+  const std::optional<PictureKind> kind = kind_of(options.output);
   if (options.all && (options.layer || options.head))
     throw UsageError("--all draws every head: leave --layer and --head out");
   const engine::Look look = look_at_text(options, std::nullopt, true);
   const engine::MapId id = chosen_map(look, options);
   {
     const WritingScope writing;
-    if (kind == FileKind::npy) {
-      write_npy(options.output, look, id, options);
-    } else {
-      write_picture(options.output, kind, look, id, options);
-    }
+    kind ? write_map(*kind, look, id, options) : write_npy(options.output, look, id, options);
     check_interrupt();
   }
   const std::string what = options.all ? "every head" : engine::map_name(id);
