@@ -146,8 +146,10 @@ class Transformer {
   /// all rows, the result holds those of `ids`.
   ForwardResult forward(std::span<const TokenSequence> batch, const ForwardOptions& options = {}) const;
 
- private:
   struct Impl;
+  const Impl& impl() const { return *impl_; }  // for passes of other kinds
+
+ private:
   Transformer() = default;
   std::shared_ptr<const Impl> impl_;
 };

@@ -10,7 +10,7 @@
 #include "sightline/error.h"
 #include "src/cpu/parallel.h"
 #include "src/generation/piece_progress.h"
-#include "src/model/forward.h"
+#include "src/model/language_head.h"
 
 namespace sightline::model {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "sightline/error.h"
 
@@ -29,10 +29,14 @@ void check_ranges(const KnockOut& knock_out, const TokenSequence& text) {
   for (const PositionRange& range : knock_out.keys) check_range(range, room, "keys");
 }
 
-// The positions of `ranges` in [begin, end), counted from `begin`, ascending, each once. Empty where they are all;
-// nothing where there is none.
-std::optional<std::vector<std::int64_t>> listed(const std::vector<PositionRange>& ranges, std::int64_t begin,
-                                                std::int64_t end) {
+}  // namespace
+
+bool names_layer(const std::vector<int>& layers, int layer) {
+  return layers.empty() || std::ranges::find(layers, layer) != layers.end();
+}
+
+std::optional<std::vector<std::int64_t>> listed_positions(const std::vector<PositionRange>& ranges, std::int64_t begin,
+                                                          std::int64_t end) {
   std::vector<std::int64_t> positions;
   if (ranges.empty()) return positions;
   std::vector<bool> named(static_cast<std::size_t>(end - begin));
@@ -47,8 +51,6 @@ std::optional<std::vector<std::int64_t>> listed(const std::vector<PositionRange>
   if (std::ssize(positions) == end - begin) positions.clear();
   return positions;
 }
-
-}  // namespace
 
 void check_knock_outs(const TransformerConfig& config, std::span<const TokenSequence> batch,
                       std::span<const KnockOut> knock_outs) {
@@ -68,24 +70,25 @@ void check_knock_outs(const TransformerConfig& config, std::span<const TokenSequ
   }
 }
 
-EdgeCuts::EdgeCuts(const Pass& pass) {
+EdgeCuts::EdgeCuts(const Pass& pass) : cuts_(pass.sequences.size()) {
   for (const KnockOut& knock_out : pass.options.knock_outs) {
-    for (int s = 0; s < static_cast<int>(pass.sequences.size()); ++s) {
-      if (knock_out.sequence != -1 && knock_out.sequence != s) continue;
-      const PassSequence& text = pass.sequences[static_cast<std::size_t>(s)];
-      const std::int64_t end = text.begin + text.length();
-      auto rows = listed(knock_out.rows, text.begin, end), keys = listed(knock_out.keys, 0, end);
-      if (rows && keys) cuts_.push_back({&knock_out, s, std::move(*rows), std::move(*keys)});
-    }
+    const bool of_one = knock_out.sequence != -1;
+    const std::size_t first = of_one ? static_cast<std::size_t>(knock_out.sequence) : 0;
+    for (std::size_t s = first; s < (of_one ? first + 1 : cuts_.size()); ++s)
+      add(knock_out, pass.sequences[s], cuts_[s]);
   }
+}
+
+void EdgeCuts::add(const KnockOut& knock_out, const PassSequence& text, std::vector<Cut>& cuts) const {
+  auto rows = listed_positions(knock_out.rows, text.begin, text.begin + text.length()),
+       keys = listed_positions(knock_out.keys, 0, text.key_count());
+  if (rows && keys) cuts.push_back({&knock_out, std::move(*rows), std::move(*keys)});
 }
 
 std::vector<EdgeCut> EdgeCuts::of(int layer, int sequence) const {
   std::vector<EdgeCut> cuts;
-  for (const Cut& cut : cuts_) {
-    const std::vector<int>& layers = cut.of->layers;
-    if (cut.sequence != sequence || (!layers.empty() && std::ranges::find(layers, layer) == layers.end())) continue;
-    cuts.push_back({-1, cut.of->heads, cut.rows, cut.keys});
+  for (const Cut& cut : cuts_[static_cast<std::size_t>(sequence)]) {
+    if (names_layer(cut.of->layers, layer)) cuts.push_back({-1, cut.of->heads, cut.rows, cut.keys});
   }
   return cuts;
 }

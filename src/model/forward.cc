@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/model/language_head.h"
 #include "src/ops/elementwise.h"
 #include "src/ops/embedding.h"
 
@@ -10,7 +11,7 @@ namespace sightline::model {
 
 ForwardPass::ForwardPass(const TransformerConfig& config, const Weights& weights, std::span<PassSequence> sequences,
                          const ForwardOptions& options, PassMemory& memory)
-    : weights_(weights), pass_(config, sequences, options, memory), attention_(pass_), feed_forward_(pass_) {
+    : weights_(weights), pass_(config, sequences, options, memory), layers_(weights, pass_) {
   result_.width = config.width;
   result_.row_begin.push_back(0);
   for (const PassSequence& text : sequences) {
@@ -23,8 +24,8 @@ ForwardResult ForwardPass::run() {
   embed();
   keep_hidden();
   for (int layer = 0; layer < config.layers; ++layer) {
-    run_layer(layer);
-    if (layer + 1 == config.layers && config.final_norm) normalise_hidden(weights_.final_norm);
+    layers_.run(layer, hidden_);
+    if (layer + 1 == config.layers && config.final_norm) normalise_rows(pass_, weights_.final_norm, hidden_);
     keep_hidden();
   }
   if (result_.row_begin.back() != pass_.rows()) hidden_ = asked(hidden_);
@@ -79,51 +80,6 @@ void ForwardPass::number_positions(const PassSequence& text, std::span<std::int3
   for (std::size_t i = 0; i < indexes.size(); ++i) indexes[i] = text.ids[i] == padding ? padding : next++;
 }
 
-void ForwardPass::run_layer(int layer) {
-  const TransformerConfig& config = pass_.config;
-  const LayerWeights& weights = weights_.layer(layer, config);
-  if (config.parallel_residual) return run_parallel(layer, weights);
-  const bool before = config.norm_place != NormPlace::after;
-  float* branch = pass_.memory.branch.of_size(pass_.rows() * config.width);
-  attention_.run(layer, weights.attention, before ? normalised(weights.attention_norm) : hidden_.data(), branch);
-  add_branch(weights.attention_post_norm);
-  if (!before) normalise_hidden(weights.attention_norm);
-  feed_forward_.run(weights, before ? normalised(weights.mlp_norm) : hidden_.data(), branch);
-  add_branch(weights.mlp_post_norm);
-  if (!before) normalise_hidden(weights.mlp_norm);
-}
-
-// hidden += attention(norm(hidden)) + mlp(norm'(hidden)), both of the same hidden rows.
-void ForwardPass::run_parallel(int layer, const LayerWeights& weights) {
-  const std::int64_t values = pass_.rows() * pass_.config.width;
-  float *attended = pass_.memory.branch.of_size(2 * values), *fed = attended + values;
-  attention_.run(layer, weights.attention, normalised(weights.attention_norm), attended);
-  feed_forward_.run(weights, normalised(weights.mlp_norm), fed);
-  const int threads = pass_.options.threads;
-  ops::add({attended, static_cast<std::size_t>(values)}, {fed, static_cast<std::size_t>(values)}, threads);
-  ops::add(hidden_, {attended, static_cast<std::size_t>(values)}, threads);
-}
-
-// hidden += branch, or norm(branch) where the norms stand around a block.
-void ForwardPass::add_branch(const ops::Norm& post_norm) {
-  float* branch = pass_.memory.branch.of_size(static_cast<std::int64_t>(hidden_.size()));
-  const int threads = pass_.options.threads;
-  if (pass_.config.norm_place == NormPlace::around) {
-    ops::normalise(post_norm, branch, pass_.rows(), branch, threads);
-  }
-  ops::add(hidden_, {branch, hidden_.size()}, threads);
-}
-
-const float* ForwardPass::normalised(const ops::Norm& norm) {
-  float* to = pass_.memory.normed.of_size(static_cast<std::int64_t>(hidden_.size()));
-  ops::normalise(norm, hidden_.data(), pass_.rows(), to, pass_.options.threads);
-  return to;
-}
-
-void ForwardPass::normalise_hidden(const ops::Norm& norm) {
-  ops::normalise(norm, hidden_.data(), pass_.rows(), hidden_.data(), pass_.options.threads);
-}
-
 void ForwardPass::keep_hidden() {
   if (pass_.options.keep_hidden_states) result_.hidden_states.push_back(asked(hidden_));
 }
@@ -165,17 +121,10 @@ void ForwardPass::compute_logits() {
   for (std::int64_t row = 0; row < count; row += piece) {
     const std::int64_t taken = std::min(piece, count - row);
     result_.logits.resize(taken * vocabulary);
-    logits_of(rows.data() + row * width, taken, result_.logits);
+    logits_of(pass_, *weights_.language_head, rows.data() + row * width, taken, result_.logits);
     if (read) read(row, result_.logits);
   }
   if (read) result_.logits = {};
-}
-
-void ForwardPass::logits_of(const float* rows, std::int64_t count, Rows& logits) const {
-  const TransformerConfig& config = pass_.config;
-  const Rows dense = config.language_head == LanguageHead::transform ? transform(rows, count) : Rows();
-  apply(pass_, weights_.language_head->output, dense.empty() ? rows : dense.data(), count, logits.data());
-  if (config.logit_softcap > 0) ops::softcap(logits, config.logit_softcap, pass_.options.threads);
 }
 
 // The last one of each sequence.
@@ -187,16 +136,6 @@ ForwardPass::Rows ForwardPass::last_rows() const {
     last.insert(last.end(), row, row + width);
   }
   return last;
-}
-
-// Dense, activation and norm of BERT-type heads.
-ForwardPass::Rows ForwardPass::transform(const float* rows, std::int64_t count) const {
-  const LanguageHeadWeights& head = *weights_.language_head;
-  Rows transformed(count * head.dense.weight.rows);
-  apply(pass_, head.dense, rows, count, transformed.data());
-  activate(pass_.config.head_activation, transformed, pass_.options.threads);
-  ops::normalise(head.norm, transformed.data(), count, transformed.data(), pass_.options.threads);
-  return transformed;
 }
 
 }  // namespace sightline::model

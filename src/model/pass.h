@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "sightline/transformer.h"
+#include "src/model/branch_keys.h"
 #include "src/model/config.h"
 #include "src/model/context_cache.h"
 #include "src/model/pass_memory.h"
 #include "src/ops/linear.h"
+#include "src/ops/rope.h"
 
 namespace sightline::model {
 
@@ -21,8 +23,13 @@ struct PassSequence {
   ContextCache* cache = nullptr;  // extended by ids, not yet written
   PromptMass* mass = nullptr;     // with cache: to be added to
   PrunedKeys* pruned = nullptr;   // instead of cache, where keys go
+  // Of a branch, whose rows may be some of the text's: the whole pass's keys and values.
+  BranchKeys* known = nullptr;   // all of them: the queries look at these, and the rows have no keys of their own
+  BranchKeys* shared = nullptr;  // those before `begin`
+  const std::vector<ops::RopeTable>* ropes = nullptr;  // of the text's positions, where they are there already
 
   std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
+  std::int64_t key_count() const { return known != nullptr ? known->tokens() : begin + length(); }
 };
 
 /// What the steps of a pass share. Rows of all sequences stand one after the other, so that linear layers see them as
@@ -34,6 +41,8 @@ struct Pass {
   }
 
   std::int64_t rows() const { return row_begin.back(); }
+  /// Whether keys and values are there already, for all sequences or none.
+  bool queries_alone() const { return !sequences.empty() && sequences.front().known != nullptr; }
 
   const TransformerConfig& config;
   const std::span<PassSequence> sequences;

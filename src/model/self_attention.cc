@@ -13,85 +13,125 @@ TensorView tensor_of(const ops::HeadRows& heads, std::int64_t begin, std::int64_
           {length * heads.row_stride, heads.head_stride, heads.row_stride, 1}};
 }
 
-ops::RopeTable make_table(const Rope& rope, const Pass& pass) {
-  ops::RopeTable table;
-  for (const PassSequence& text : pass.sequences) {
-    const RopeFrequencies frequencies = rope_frequencies(rope, text.begin + text.length());
-    ops::append_positions(frequencies.angle, frequencies.factor, text.begin, text.length(), table,
-                          pass.options.threads);
+// Of the positions that a text's rows stand at.
+void append_table(const TransformerConfig& config, std::size_t rope, const PassSequence& text, int threads,
+                  ops::RopeTable& table) {
+  if (text.ropes == nullptr) {
+    const RopeFrequencies frequencies = rope_frequencies(config.ropes[rope], text.begin + text.length());
+    return ops::append_positions(frequencies.angle, frequencies.factor, text.begin, text.length(), table, threads);
   }
-  return table;
+  const ops::RopeTable& all = (*text.ropes)[rope];
+  table.pairs = all.pairs;
+  const auto append = [&](const std::vector<float>& from, std::vector<float>& to) {
+    const auto first = from.begin() + text.begin * all.pairs;
+    to.insert(to.end(), first, first + text.length() * all.pairs);
+  };
+  append(all.cos, table.cos);
+  append(all.sin, table.sin);
 }
 
 }  // namespace
 
-SelfAttention::SelfAttention(const Pass& pass) : pass_(pass), cuts_(pass) {
-  for (const Rope& rope : pass.config.ropes) ropes_.push_back(make_table(rope, pass));
+std::vector<ops::RopeTable> rope_tables(const TransformerConfig& config, std::int64_t length, int threads) {
+  std::vector<ops::RopeTable> tables;
+  for (const Rope& rope : config.ropes) {
+    const RopeFrequencies frequencies = rope_frequencies(rope, length);
+    ops::append_positions(frequencies.angle, frequencies.factor, 0, length, tables.emplace_back(), threads);
+  }
+  return tables;
+}
+
+SelfAttention::SelfAttention(const Pass& pass) : pass_(pass), cuts_(pass), ropes_(pass.config.ropes.size()) {
+  for (std::size_t rope = 0; rope < ropes_.size(); ++rope) {
+    for (const PassSequence& text : pass.sequences) {
+      append_table(pass.config, rope, text, pass.options.threads, ropes_[rope]);
+    }
+  }
 }
 
 void SelfAttention::run(int layer, const AttentionWeights& weights, const float* x, float* y) {
   const TransformerConfig& config = pass_.config;
   const Heads heads = project(weights, x);
-  if (config.query_key_norm) {
-    ops::normalise_heads(weights.query_norm, heads.query, pass_.options.threads);
-    ops::normalise_heads(weights.key_norm, heads.key, pass_.options.threads);
-  }
-  if (!ropes_.empty()) {
-    const int rope = config.pattern[layer].rope;
-    ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.query, pass_.options.threads);
-    ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.key, pass_.options.threads);
-  }
+  turn(layer, weights, heads);
   float* mixed = pass_.memory.mixed.of_size(pass_.rows() * config.query_heads * config.head_width);
   for (std::size_t s = 0; s < pass_.sequences.size(); ++s) attend(layer, static_cast<int>(s), weights, heads);
   apply(pass_, weights.output, mixed, pass_.rows(), y);
 }
 
+// Norms and ropes of queries and keys.
+void SelfAttention::turn(int layer, const AttentionWeights& weights, const Heads& heads) const {
+  const TransformerConfig& config = pass_.config;
+  const bool keys = !pass_.queries_alone();
+  if (config.query_key_norm) {
+    ops::normalise_heads(weights.query_norm, heads.query, pass_.options.threads);
+    if (keys) ops::normalise_heads(weights.key_norm, heads.key, pass_.options.threads);
+  }
+  if (ropes_.empty()) return;
+  const auto rope = static_cast<std::size_t>(config.pattern[layer].rope);
+  ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.query, pass_.options.threads);
+  if (keys) ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.key, pass_.options.threads);
+}
+
 SelfAttention::Heads SelfAttention::project(const AttentionWeights& weights, const float* x) {
+  if (weights.layout != HeadLayout::separate) return project_fused(weights, x);
+  const TransformerConfig& config = pass_.config;
+  const std::int64_t rows = pass_.rows(), d = config.head_width;
+  const std::int64_t query_width = config.query_heads * d, kv_width = config.kv_heads * d;
+  const bool keys = !pass_.queries_alone();
+  float* to = pass_.memory.projected.of_size(rows * (query_width + (keys ? 2 * kv_width : 0)));
+  float *key = to + rows * query_width, *value = key + rows * kv_width;
+  const ops::HeadRows queries{to, rows, config.query_heads, query_width, d};
+  apply(pass_, weights.query, x, rows, to);
+  if (!keys) return {queries, {}, {}};
+  apply(pass_, weights.key, x, rows, key);
+  apply(pass_, weights.value, x, rows, value);
+  return {queries, {key, rows, config.kv_heads, kv_width, d}, {value, rows, config.kv_heads, kv_width, d}};
+}
+
+SelfAttention::Heads SelfAttention::project_fused(const AttentionWeights& weights, const float* x) {
   const TransformerConfig& config = pass_.config;
   const std::int64_t rows = pass_.rows(), d = config.head_width;
   const std::int64_t query_width = config.query_heads * d, kv_width = config.kv_heads * d;
   const std::int64_t all = query_width + 2 * kv_width;
   float* to = pass_.memory.projected.of_size(rows * all);
-  const auto heads = [&](float* first, std::int64_t count, std::int64_t row_stride, std::int64_t head_stride) {
-    return ops::HeadRows{first, rows, count, row_stride, head_stride};
+  const auto heads = [&](float* first, std::int64_t count, std::int64_t head_stride) {
+    return ops::HeadRows{first, rows, count, all, head_stride};
   };
-  if (weights.layout == HeadLayout::separate) {
-    float *key = to + rows * query_width, *value = key + rows * kv_width;
-    apply(pass_, weights.query, x, rows, to);
-    apply(pass_, weights.key, x, rows, key);
-    apply(pass_, weights.value, x, rows, value);
-    return {heads(to, config.query_heads, query_width, d), heads(key, config.kv_heads, kv_width, d),
-            heads(value, config.kv_heads, kv_width, d)};
-  }
   apply(pass_, weights.fused, x, rows, to);
   if (weights.layout == HeadLayout::grouped) {
-    return {heads(to, config.query_heads, all, 3 * d), heads(to + d, config.kv_heads, all, 3 * d),
-            heads(to + 2 * d, config.kv_heads, all, 3 * d)};
+    return {heads(to, config.query_heads, 3 * d), heads(to + d, config.kv_heads, 3 * d),
+            heads(to + 2 * d, config.kv_heads, 3 * d)};
   }
-  return {heads(to, config.query_heads, all, d), heads(to + query_width, config.kv_heads, all, d),
-          heads(to + query_width + kv_width, config.kv_heads, all, d)};
+  return {heads(to, config.query_heads, d), heads(to + query_width, config.kv_heads, d),
+          heads(to + query_width + kv_width, config.kv_heads, d)};
 }
 
 AttentionProblem SelfAttention::make_problem(int layer, int sequence, const AttentionWeights& weights,
                                              const Heads& heads) const {
   const TransformerConfig& config = pass_.config;
-  const std::int64_t begin = pass_.row_begin[sequence], length = pass_.sequences[sequence].length();
+  const PassSequence& text = pass_.sequences[sequence];
+  const std::int64_t begin = pass_.row_begin[sequence], length = text.length();
   AttentionProblem problem;
   problem.q = tensor_of(heads.query, begin, length, config.head_width);
-  problem.k = tensor_of(heads.key, begin, length, config.head_width);
-  problem.v = tensor_of(heads.value, begin, length, config.head_width);
   problem.causal = config.causal;
   if (config.pattern[layer].window > 0) problem.window_left = config.pattern[layer].window - 1;
   problem.scale = config.attention_scale;
   problem.softcap = config.attention_softcap;
   if (weights.sinks != nullptr) problem.sinks = {weights.sinks, static_cast<std::size_t>(config.query_heads)};
-  if (ContextCache* cache = pass_.sequences[sequence].cache) {
-    cache->write(layer, problem.k, problem.v);
-    cache->bind(layer, problem);
+  if (text.known != nullptr) {
+    text.known->read_whole(layer, text.begin, problem);
+    return problem;
   }
-  if (PrunedKeys* pruned = pass_.sequences[sequence].pruned) {
-    pruned->layer(layer).write(problem.k, problem.v, pass_.sequences[sequence].begin);
-    pruned->layer(layer).bind(problem);
+  problem.k = tensor_of(heads.key, begin, length, config.head_width);
+  problem.v = tensor_of(heads.value, begin, length, config.head_width);
+  if (text.shared != nullptr) text.shared->read_branch(layer, text.begin, problem);
+  if (text.cache != nullptr) {
+    text.cache->write(layer, problem.k, problem.v);
+    text.cache->bind(layer, problem);
+  }
+  if (text.pruned != nullptr) {
+    text.pruned->layer(layer).write(problem.k, problem.v, text.begin);
+    text.pruned->layer(layer).bind(problem);
   }
   return problem;
 }

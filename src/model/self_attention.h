@@ -11,6 +11,9 @@
 
 namespace sightline::model {
 
+/// The model's ropes for a text of `length` tokens, all positions.
+std::vector<ops::RopeTable> rope_tables(const TransformerConfig& config, std::int64_t length, int threads);
+
 /// The attention of a layer: projections, norms of heads, rope, attention() for each sequence, output projection.
 class SelfAttention {
  public:
@@ -26,6 +29,8 @@ class SelfAttention {
   };
 
   Heads project(const AttentionWeights& weights, const float* x);
+  Heads project_fused(const AttentionWeights& weights, const float* x);
+  void turn(int layer, const AttentionWeights& weights, const Heads& heads) const;
   void attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads);
   void run_attention(const LayerAttention& call, const MutableTensorView& out, Observations see);
   AttentionProblem make_problem(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) const;

@@ -17,7 +17,7 @@
 #include "src/model/forward.h"
 #include "src/model/identity.h"
 #include "src/model/rope.h"
-#include "src/model/weights.h"
+#include "src/model/transformer_impl.h"
 
 namespace sightline::model {
 namespace {
@@ -60,12 +60,6 @@ void require_droppable(const TransformerConfig& config, std::int64_t tokens, con
 }
 
 }  // namespace
-
-struct Transformer::Impl {
-  TransformerConfig config;
-  Weights weights;
-  std::vector<std::string> warnings;
-};
 
 Transformer Transformer::load(const std::filesystem::path& path, const LoadOptions& options) {
   const auto impl = std::make_shared<Impl>();

@@ -1,0 +1,41 @@
+#ifndef SIGHTLINE_MODEL_BRANCH_KEYS_H_
+#define SIGHTLINE_MODEL_BRANCH_KEYS_H_
+
+#include <cstdint>
+
+#include "sightline/attention.h"
+#include "sightline/kv_cache.h"
+#include "sightline/transformer_config.h"
+
+namespace sightline::model {
+
+/// Keys (after the rope) and values of a text in every layer, as its whole pass has them, and of one branch at a time,
+/// which shares those before its first row that differs.
+class BranchKeys {
+ public:
+  BranchKeys(const TransformerConfig& config, std::int64_t tokens);
+
+  std::int64_t tokens() const { return tokens_; }
+
+  /// Keeps k and v of a call of the whole pass.
+  void keep(int layer, const AttentionProblem& problem);
+  /// Lets the queries of `problem`, which stand at `begin` and after it, read the whole pass's.
+  void read_whole(int layer, std::int64_t begin, AttentionProblem& problem);
+  /// k and v of `problem` are those of a branch's rows from `begin` to the last: lets it read them and, before them,
+  /// the whole pass's, until the next call.
+  void read_branch(int layer, std::int64_t begin, AttentionProblem& problem);
+
+ private:
+  void fork_at(std::int64_t begin);
+
+  std::int64_t tokens_;
+  KvCache cache_;
+  SequenceId whole_, branch_;
+  KvView view_of_whole_, view_of_branch_;
+  SequenceSpan span_;        // of the queries that read the whole pass's
+  std::int64_t begin_ = -1;  // where the branch's own begin; -1: there is none
+};
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_MODEL_BRANCH_KEYS_H_

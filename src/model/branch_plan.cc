@@ -1,0 +1,72 @@
+#include "src/model/branch_plan.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "src/model/edge_cuts.h"
+
+namespace sightline::model {
+namespace {
+
+// The positions that a knock-out names, ascending; empty lists mean all.
+struct NamedEdges {
+  const std::vector<int>* layers;
+  std::vector<std::int64_t> rows, keys;
+};
+
+// Keys [begin, end) that a row sees.
+std::pair<std::int64_t, std::int64_t> keys_seen(const TransformerConfig& config, int layer, std::int64_t row,
+                                                std::int64_t tokens) {
+  const std::int64_t window = config.pattern[static_cast<std::size_t>(layer)].window;
+  return {window > 0 ? std::max<std::int64_t>(0, row + 1 - window) : 0, config.causal ? row + 1 : tokens};
+}
+
+bool loses_an_edge(const NamedEdges& edges, std::pair<std::int64_t, std::int64_t> seen) {
+  if (edges.keys.empty()) return true;
+  const auto key = std::ranges::lower_bound(edges.keys, seen.first);
+  return key != edges.keys.end() && *key < seen.second;
+}
+
+void mark_rows(const TransformerConfig& config, int layer, const NamedEdges& edges, std::vector<bool>& cut) {
+  const auto tokens = std::ssize(cut);
+  const std::int64_t count = edges.rows.empty() ? tokens : std::ssize(edges.rows);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = edges.rows.empty() ? i : edges.rows[static_cast<std::size_t>(i)];
+    if (loses_an_edge(edges, keys_seen(config, layer, row, tokens))) cut[static_cast<std::size_t>(row)] = true;
+  }
+}
+
+std::vector<NamedEdges> named_edges(std::int64_t tokens, std::span<const KnockOut> knock_outs) {
+  std::vector<NamedEdges> named;
+  for (const KnockOut& knock_out : knock_outs) {
+    auto rows = listed_positions(knock_out.rows, 0, tokens), keys = listed_positions(knock_out.keys, 0, tokens);
+    if (rows && keys) named.push_back({&knock_out.layers, std::move(*rows), std::move(*keys)});
+  }
+  return named;
+}
+
+std::vector<std::int64_t> indexes_of(const std::vector<bool>& set) {
+  std::vector<std::int64_t> indexes;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    if (set[i]) indexes.push_back(static_cast<std::int64_t>(i));
+  }
+  return indexes;
+}
+
+}  // namespace
+
+BranchPlan plan_branch(const TransformerConfig& config, std::int64_t tokens, std::span<const KnockOut> knock_outs) {
+  const std::vector<NamedEdges> named = named_edges(tokens, knock_outs);
+  std::vector<bool> cut(static_cast<std::size_t>(tokens));
+  for (int layer = 0; layer < static_cast<int>(config.layers); ++layer) {
+    for (const NamedEdges& edges : named) {
+      if (names_layer(*edges.layers, layer)) mark_rows(config, layer, edges, cut);
+    }
+    std::vector<std::int64_t> rows = indexes_of(cut);
+    if (!rows.empty()) return {layer, rows, config.causal ? rows.front() : 0};
+  }
+  return {static_cast<int>(config.layers), {}, tokens};
+}
+
+}  // namespace sightline::model

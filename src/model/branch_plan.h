@@ -1,0 +1,24 @@
+#ifndef SIGHTLINE_MODEL_BRANCH_PLAN_H_
+#define SIGHTLINE_MODEL_BRANCH_PLAN_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sightline/transformer.h"
+
+namespace sightline::model {
+
+/// Where a branch leaves the whole pass. Knock-outs of keys that a row does not see change nothing, and are passed
+/// over.
+struct BranchPlan {
+  int layer = 0;                   // the lowest one with an edge that is cut; config.layers: there is none
+  std::vector<std::int64_t> rows;  // those that lose an edge in that layer, ascending
+  std::int64_t first_row = 0;      // from this row on layers above may give something else
+};
+
+BranchPlan plan_branch(const TransformerConfig& config, std::int64_t tokens, std::span<const KnockOut> knock_outs);
+
+}  // namespace sightline::model
+
+#endif  // SIGHTLINE_MODEL_BRANCH_PLAN_H_
