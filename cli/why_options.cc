@@ -3,8 +3,7 @@
 namespace sightline::cli {
 
 void add_why(CLI::App& app, Options& options) {
-  CLI::App& command =
-      *app.add_subcommand("why", "Set where a word looks beside what changes without it (docs/why.md)");
+  CLI::App& command = *app.add_subcommand("why", "Set where a word looks beside what changes without it (docs/why.md)");
   add_text_options(command, options);
   command.add_option("--token", options.token, "The word whose row it is about, or as word/2 a piece of one")
       ->type_name("WORD")
@@ -29,7 +28,8 @@ void add_why(CLI::App& app, Options& options) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));
   command.add_flag("--no-heads", options.why.no_heads, "Do not knock out whole heads");
   command.add_flag("--pieces", options.pieces, "Edges to tokens, not to words");
-  command.add_flag("--special", options.special, "Take spellings of special tokens in the text, as [MASK],\nfor those tokens");
+  command.add_flag("--special", options.special,
+                   "Take spellings of special tokens in the text, as [MASK],\nfor those tokens");
   add_prompt_options(command, options);
   add_top_option(command, options, "List the N edges with the largest effects (default: 15)");
   command.add_flag("--json", options.json, "Print JSON (docs/report.md)");

@@ -25,7 +25,11 @@ const format::Palette& colours() { return format::palette(Theme::light); }
 class WhyDrawing {
  public:
   WhyDrawing(const engine::ModelFacts& model, const engine::Why& why, format::Font& font)
-      : model_(model), why_(why), font_(font), count_(std::min(why.edges.size(), kMostRows)) {
+      : model_(model),
+        why_(why),
+        font_(font),
+        count_(std::min(why.edges.size(), kMostRows)),
+        names_(item_names(why, true)) {
     for (std::size_t i = 0; i < count_; ++i) {
       label_ = std::max(label_, std::min(font.width(name_of(why.edges[i]), kName), double{kMostLabel}));
       weight_ = std::max(weight_, finite(why.edges[i].weight));
@@ -34,10 +38,10 @@ class WhyDrawing {
   }
 
   Picture draw() {
-    const std::int64_t top = add_header(picture_, fmt::format("Where “{}” looks, and what depends on it",
-                                                              label_text(why_.row.label, true)),
-                                        lines()) +
-                             72;
+    const std::int64_t top =
+        add_header(picture_, fmt::format("Where “{}” looks, and what depends on it", label_text(why_.row.label, true)),
+                   lines()) +
+        72;
     add_titles(top);
     for (std::size_t i = 0; i < count_; ++i) add_edge(why_.edges[i], top + static_cast<std::int64_t>(i) * kRow);
     picture_.height =
@@ -60,7 +64,7 @@ class WhyDrawing {
   std::int64_t effects_at() const { return weights_at() + kPanel + kPanelGap; }
 
   std::string name_of(const engine::WhyEdge& edge) const {
-    const std::string word = label_text(why_.items[edge.item].label, true), map = edge_map(edge);
+    const std::string &word = names_[edge.item], map = edge_map(edge);
     return map.empty() ? word : fmt::format("{} {}", map, word);
   }
 
@@ -87,21 +91,25 @@ class WhyDrawing {
     picture_.labels.push_back({fit(font_, name_of(edge), kName, kMostLabel), static_cast<double>(weights_at()) - 24,
                                base, kName, ink, Label::Anchor::end});
     add_bar(weights_at(), y, edge.weight / weight_, fmt::format("{:.4f}", edge.weight), colours().soft);
-    add_bar(effects_at(), y, std::abs(effect_of(edge)) / effect_, fmt::format("{:+.3g}", effect_of(edge)),
-            colours().gaze);
+    add_bar(effects_at(), y, std::abs(effect_of(edge)) / effect_,
+            effect_text(effect_of(edge), why_.measures[why_.ranked_by]), colours().gaze);
   }
 
   void add_bar(std::int64_t x, std::int64_t y, double share, const std::string& number, format::Rgb colour) {
     const auto length = static_cast<std::int64_t>(std::lround(finite(share) * kPanel));
     picture_.boxes.push_back({x, y, std::max<std::int64_t>(length, 2), kBar, colour});
-    picture_.labels.push_back({number, static_cast<double>(x + std::max<std::int64_t>(length, 2)) + 12,
-                               static_cast<double>(y) + kBar - 3, {kSmallSize}, colours().soft});
+    picture_.labels.push_back({number,
+                               static_cast<double>(x + std::max<std::int64_t>(length, 2)) + 12,
+                               static_cast<double>(y) + kBar - 3,
+                               {kSmallSize},
+                               colours().soft});
   }
 
   const engine::ModelFacts& model_;
   const engine::Why& why_;
   format::Font& font_;
   std::size_t count_;
+  std::vector<std::string> names_;
   double label_ = 0, weight_ = 0, effect_ = 0;  // the widest, the largest
   Picture picture_;
 };

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -23,12 +23,6 @@ constexpr std::size_t kMostMeasures = 4;                 // side by side
 
 std::string number(double value) { return std::isnan(value) ? "-" : fmt::format("{:.2f}", value); }
 
-// Three significant digits; 0 is exactly that.
-std::string effect_text(double value) {
-  if (value == 0) return "0";
-  return std::isnan(value) ? "??" : fmt::format("{:+.3g}", value);
-}
-
 std::string maps_text(const Why& why) {
   if (why.block == "layer") return "each edge in one layer at a time";
   if (why.block == "head") return "each edge in one head at a time";
@@ -40,9 +34,10 @@ struct Grid {
   std::string title;
   int layers = 0, heads = 0;
   std::vector<double> values;  // [layers, heads]; NaN: none
+  double unit = 0;             // of the numbers shown; 0: one that leaves the largest two digits
 };
 
-// Whole numbers of at most two digits, in a unit that leaves the largest one two.
+// Whole numbers in a unit.
 class GridView {
  public:
   GridView(Painter& painter, const Grid& grid) : painter_(painter), grid_(grid) {
@@ -50,6 +45,7 @@ class GridView {
       if (std::isfinite(value)) largest_ = std::max(largest_, std::abs(value));
     }
     if (largest_ > 0) unit_ = std::pow(10, std::floor(std::log10(largest_ / 9.95)));
+    if (grid.unit > 0) unit_ = grid.unit;
   }
 
   void add() {
@@ -67,7 +63,8 @@ class GridView {
     painter_.newline();
     for (int layer = 0; layer < grid_.layers; ++layer) {
       painter_.soft(fmt::format("{:>3} ", layer + 1));
-      for (int head = first; head < end; ++head) add_cell(grid_.values[static_cast<std::size_t>(layer * grid_.heads + head)]);
+      for (int head = first; head < end; ++head)
+        add_cell(grid_.values[static_cast<std::size_t>(layer * grid_.heads + head)]);
       painter_.newline();
     }
   }
@@ -91,7 +88,11 @@ class GridView {
 class WhyView {
  public:
   WhyView(Painter& painter, const engine::ModelFacts& model, const Why& why, int top)
-      : painter_(painter), model_(model), why_(why), top_(static_cast<std::size_t>(top)) {}
+      : painter_(painter),
+        model_(model),
+        why_(why),
+        top_(static_cast<std::size_t>(top)),
+        names_(item_names(why, painter.terminal().utf8)) {}
 
   void add() {
     add_heading();
@@ -100,9 +101,10 @@ class WhyView {
     add_heads();
     for (const std::string& note : why_.notes) painter_.note(note);
     if (!why_.complete) painter_.note("Not all of it: it was stopped, and these are the knock-outs that were done");
-    painter_.note(fmt::format("The passes took {:.3g} GFLOP; one whole pass for each knock-out would take {:.3g}, {:.1f} "
-                              "times as many",
-                              why_.work.done / 1e9, why_.work.naive / 1e9, why_.work.ratio()));
+    painter_.note(
+        fmt::format("The passes took {:.3g} GFLOP; one whole pass for each knock-out would take {:.3g}, {:.1f} "
+                    "times as many",
+                    why_.work.done / 1e9, why_.work.naive / 1e9, why_.work.ratio()));
   }
 
  private:
@@ -143,13 +145,14 @@ class WhyView {
     add_titles(width);
     for (const engine::WhyEdge& edge : shown) add_edge(edge, width);
     if (count < why_.edges.size()) {
-      painter_.soft(fmt::format("{} more with smaller effects (--top shows more, --json all)", why_.edges.size() - count))
+      painter_
+          .soft(fmt::format("{} more with smaller effects (--top shows more, --json all)", why_.edges.size() - count))
           .newline();
     }
     painter_.newline();
   }
 
-  std::string word_of(const engine::WhyEdge& edge) const { return item_label(why_.items[edge.item], painter_); }
+  const std::string& word_of(const engine::WhyEdge& edge) const { return names_[edge.item]; }
 
   void add_titles(int width) {
     if (has_maps()) painter_.bold(fmt::format("{:<{}}", why_.by_map.front().head > 0 ? "head" : "layer", kMap));
@@ -170,7 +173,8 @@ class WhyView {
     painter_.text(fmt::format(" {:>8.4g} ", edge.value_weight));
     painter_.tinted(format::ease(edge.rollout), fmt::format("{:>7.4f}", edge.rollout));
     for (std::size_t i = 0; i < measures(); ++i) {
-      painter_.tinted(share_of_largest(edge, i), fmt::format("{:>{}}", effect_text(edge.effects[i]), kEffect),
+      painter_.tinted(share_of_largest(edge, i),
+                      fmt::format("{:>{}}", effect_text(edge.effects[i], why_.measures[i]), kEffect),
                       i == why_.ranked_by);
     }
     painter_.newline();
@@ -189,35 +193,36 @@ class WhyView {
   void add_correlations() {
     const std::string of = why_.measures.size() > 1 ? fmt::format(" {}", why_.ranked_by + 1) : "";
     painter_.paragraph(
-        {{Ink::bold, fmt::format("Spearman's rank correlation with the size of effect{}, over {} edges: ", of,
-                                 why_.edges.size())},
-         {Ink::plain, fmt::format("weight {}, {} {}, rollout {}", number(why_.correlation.weight),
-                                  painter_.glyph("|w·v|", "|w*v|"), number(why_.correlation.value_weight),
-                                  number(why_.correlation.rollout))}});
+        {{Ink::bold,
+          fmt::format("Spearman's rank correlation with the size of effect{}, over {} edges: ", of, why_.edges.size())},
+         {Ink::plain,
+          fmt::format("weight {}, {} {}, rollout {}", number(why_.correlation.weight), painter_.glyph("|w·v|", "|w*v|"),
+                      number(why_.correlation.value_weight), number(why_.correlation.rollout))}});
     if (!has_maps()) return;
     why_.by_map.front().head > 0 ? add_correlations_of_heads() : add_correlations_of_layers();
   }
 
   void add_correlations_of_layers() {
-    painter_.soft(fmt::format("layer  edges  weight {} rollout", pad_left(painter_.glyph("|w·v|", "|w*v|"), 7, utf8())));
+    painter_.soft(
+        fmt::format("layer  edges  weight {} rollout", pad_left(painter_.glyph("|w·v|", "|w*v|"), 7, utf8())));
     painter_.newline();
     for (const engine::WhyMap& map : why_.by_map) {
       painter_.text(fmt::format("{:>5} {:>6} {:>7} {:>7} {:>7}", map.layer, map.edges, number(map.correlation.weight),
                                 number(map.correlation.value_weight), number(map.correlation.rollout)));
       painter_.newline();
     }
-    painter_.newline();
   }
 
   void add_correlations_of_heads() {
     Grid grid = empty_grid("The same of weight in each head by itself");
+    grid.unit = 0.01;
     for (const engine::WhyMap& map : why_.by_map) cell(grid, map.layer, map.head) = map.correlation.weight;
     GridView(painter_, grid).add();
-    painter_.newline();
   }
 
   Grid empty_grid(std::string title) const {
-    Grid grid{std::move(title), static_cast<int>(model_.config.layers), static_cast<int>(model_.config.query_heads), {}};
+    Grid grid{
+        std::move(title), static_cast<int>(model_.config.layers), static_cast<int>(model_.config.query_heads), {}, 0};
     grid.values.assign(static_cast<std::size_t>(grid.layers * grid.heads), std::nan(""));
     return grid;
   }
@@ -240,9 +245,27 @@ class WhyView {
   const engine::ModelFacts& model_;
   const Why& why_;
   std::size_t top_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace
+
+std::vector<std::string> item_names(const Why& why, bool utf8) {
+  std::map<std::string, int> count, seen;
+  for (const engine::AxisItem& item : why.items) ++count[item.label];
+  std::vector<std::string> names;
+  for (const engine::AxisItem& item : why.items) {
+    const std::string name = label_text(item.label, utf8);
+    names.push_back(count[item.label] > 1 ? fmt::format("{}:{}", name, ++seen[item.label]) : name);
+  }
+  return names;
+}
+
+std::string effect_text(double value, const WhyMeasure& measure) {
+  if (std::isnan(value)) return "??";
+  const bool is_change = measure.kind == WhyMeasure::Kind::log_probability || measure.kind == WhyMeasure::Kind::margin;
+  return is_change && value != 0 ? fmt::format("{:+.3g}", value) : fmt::format("{:.3g}", value);
+}
 
 std::string measure_text(const WhyMeasure& measure, bool utf8) {
   const std::string_view cosine = utf8 ? "1 − cosine" : "1 - cosine";

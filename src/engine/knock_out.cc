@@ -19,8 +19,8 @@ using Ranges = std::vector<Range>;
 std::vector<int> numbers_of(std::size_t first, std::size_t last, std::int64_t count, std::string_view what,
                             const ModelFacts& model) {
   if (std::cmp_greater(last, count)) {
-    throw BadArgument(fmt::format("there is no {0} {1}: {2} has {0}s 1 to {3}", what, std::max(first, last), model.name,
-                                  count));
+    throw BadArgument(
+        fmt::format("there is no {0} {1}: {2} has {0}s 1 to {3}", what, std::max(first, last), model.name, count));
   }
   std::vector<int> numbers;
   const std::int64_t end = last == 0 ? count : static_cast<std::int64_t>(last);

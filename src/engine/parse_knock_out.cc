@@ -53,8 +53,8 @@ KnockOutMaps parse_map(std::string_view text) {
   };
   const bool read = take('L', 'l', map.first_layer, map.last_layer) && take('H', 'h', map.first_head, map.last_head);
   if (!text.empty() && read && rest.empty()) return map;
-  throw BadArgument(fmt::format(
-      "{} names no layers or heads: say L4H2, L4, H2 or L3-5, with commas between several", in_quotes(text)));
+  throw BadArgument(fmt::format("{} names no layers or heads: say L4H2, L4, H2 or L3-5, with commas between several",
+                                in_quotes(text)));
 }
 
 class SpecParser {

@@ -20,8 +20,9 @@ namespace {
 
 using Maps = TextKnockOut::Maps;
 
-constexpr std::size_t kBranchesAtOnce = 64;  // between two looks at what is done
-constexpr double kLookShare = 0.1;           // of the progress: look and rollout, roughly
+constexpr std::size_t kBranchesAtOnce = 64;                   // between two looks at what is done
+constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;  // what model::Branches has at hand of short texts
+constexpr double kLookShare = 0.1;                            // of the progress: look and rollout, roughly
 
 // The progress of a part, as a stretch of the whole.
 class Stretch : public Progress {
@@ -222,30 +223,38 @@ void require_options(const WhyOptions& options) {
   if (options.edges < 1) throw BadArgument(fmt::format("{} edges were asked for: take 1 or more", options.edges));
 }
 
+// What model::Branches keeps of a token: hidden states, keys and values of every layer.
+std::int64_t pass_row_bytes(const model::TransformerConfig& config) {
+  return static_cast<std::int64_t>(sizeof(float)) *
+         ((config.layers + 1) * config.width + 2 * config.layers * config.kv_heads * config.head_width);
+}
+
 // Whether nothing that the edges change can be read where the answer is.
 bool cannot_reach(const Why& why, const analysis::Output& output, std::int64_t layers) {
   const bool top_alone = std::ranges::all_of(
       why.maps, [&](const Maps& maps) { return std::ranges::all_of(maps.layers, [&](int l) { return l == layers; }); });
   if (!top_alone || output.kind == analysis::Output::Kind::vector) return false;
-  const std::int64_t place =
-      output.kind == analysis::Output::Kind::place ? output.place : std::ssize(output.ids) - 1;
+  const std::int64_t place = output.kind == analysis::Output::Kind::place ? output.place : std::ssize(output.ids) - 1;
   return place < why.row.token_begin || place >= why.row.token_end;
 }
 
 std::vector<std::string> notes_on(const Why& why, const analysis::Output& output, const Look& look) {
   std::vector<std::string> notes;
   if (why.taken < why.seen) {
-    notes.push_back(fmt::format("The row sees {} of the text's items: the {} of largest weight are taken, {:.0f} % of it",
-                                why.seen, why.taken, 100 * why.taken_weight));
+    notes.push_back(
+        fmt::format("The row sees {} of the text's items: the {} of largest weight are taken, {:.0f} % of it", why.seen,
+                    why.taken, 100 * why.taken_weight));
   }
   if (cannot_reach(why, output, look.layers())) {
-    notes.push_back("In the last layer a row changes nothing but what is read at its own place: no edge of this one "
-                    "can reach the answer");
+    notes.push_back(
+        "In the last layer a row changes nothing but what is read at its own place: no edge of this one "
+        "can reach the answer");
   }
   const bool at_row = why.place >= why.row.token_begin && why.place < why.row.token_end;
   if (at_row && !look.tokens()[static_cast<std::size_t>(why.place)].special) {
-    notes.push_back("The answer is read at the row's own place, where the model sees the word itself: mask it "
-                    "([MASK] with --special) to ask what it would guess");
+    notes.push_back(
+        "The answer is read at the row's own place, where the model sees the word itself: mask it "
+        "([MASK] with --special) to ask what it would guess");
   }
   return notes;
 }
@@ -254,6 +263,8 @@ std::vector<std::string> notes_on(const Why& why, const analysis::Output& output
 
 MemoryPlan Session::plan_why(std::int64_t tokens) const {
   MemoryPlan plan = plan_look(tokens);
+  plan.kept += tokens * pass_row_bytes(facts_.config);
+  plan.workspace += kBatchBytes;
   return plan;
 }
 
@@ -261,8 +272,12 @@ Why Session::why(const Prompt& prompt, const WhyOptions& options) const {
   return within_memory(kNoMemoryForText, [&] {
     require_options(options);
     std::vector<Scope> scopes = scopes_of(options.block, facts_);
-    require_memory(plan_why(token_count(prompt, options.truncate)), memory(),
-                   "give a shorter text, or take a smaller model");
+    const std::int64_t tokens = token_count(prompt, options.truncate);
+    MemoryPlan plan = plan_why(tokens);
+    for (std::size_t more = 1; more < options.answers.size(); ++more) {  // as if none shared its beginning with another
+      plan.kept += tokens * pass_row_bytes(facts_.config);
+    }
+    require_memory(plan, memory(), "give a shorter text, fewer answers, or take a smaller model");
     Stretch progress(options.progress);
     progress.set(0, kLookShare / 2);
     const Look look = this->look(prompt, {.truncate = options.truncate, .progress = &progress});

@@ -38,7 +38,7 @@ struct WhyMeasure {
   };
   Kind kind = Kind::log_probability;
   std::string answer;  // as it was given; of the model's own likeliest token its label
-  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> ids = {};
   bool likeliest = false;  // no answer was given, and the model finds this token likeliest
   double value = 0;        // without knock-out
 };
@@ -49,9 +49,9 @@ struct WhyEdge {
   int layer = 0, head = 0;  // from 1; 0: in all that WhyOptions::block leaves
   std::size_t item = 0;     // index into Why::items
   double weight = 0;
-  double value_weight = 0;      // |w v|: each token's weight times the length of its value vector
-  double rollout = 0;           // of all layers
-  std::vector<double> effects;  // for each measure its number without the edge less that with it
+  double value_weight = 0;           // |w v|: each token's weight times the length of its value vector
+  double rollout = 0;                // of all layers
+  std::vector<double> effects = {};  // for each measure its number without the edge less that with it
 };
 
 /// Spearman's rank correlations with the size of the effect that ranks the edges.
@@ -71,20 +71,21 @@ struct WhyMap {
 /// A head as a whole.
 struct WhyHead {
   int layer = 0, head = 0;
-  std::vector<double> effects;  // for each measure its number with the head's output at 0 less that without knock-out
+  std::vector<double> effects =
+      {};  // for each measure its number with the head's output at 0 less that without knock-out
 };
 
 /// Where a word looks, beside what depends on it.
 struct Why {
   std::string text;
   std::vector<LookToken> tokens;
-  Axis items;        // words or tokens of the whole text
-  AxisItem row;      // whose edges these are
-  std::string block;  // as it was asked for
+  Axis items;                            // words or tokens of the whole text
+  AxisItem row;                          // whose edges these are
+  std::string block;                     // as it was asked for
   std::vector<TextKnockOut::Maps> maps;  // in which an edge is taken out at once; of `layer` and `head` all
   std::int64_t place = -1;               // the token at which answers are read; -1: after the text
   std::vector<WhyMeasure> measures;
-  std::size_t ranked_by = 0;  // index of the measure whose effects rank the edges
+  std::size_t ranked_by = 0;   // index of the measure whose effects rank the edges
   std::vector<WhyEdge> edges;  // largest effect first
   WhyCorrelation correlation;  // over all of them
   std::vector<WhyMap> by_map;  // of `layer` and `head`

@@ -65,8 +65,8 @@ Ids Session::answer_at_place(const std::string& answer) const {
   }
   const tokenizer::Token& token = encoding.tokens.front();
   if ((token.piece == "[UNK]" || token.piece == "<unk>") && answer != token.piece) {
-    throw BadArgument(fmt::format("the answer {} is not in the vocabulary of {}: give another word", in_quotes(answer),
-                                  facts_.name));
+    throw BadArgument(
+        fmt::format("the answer {} is not in the vocabulary of {}: give another word", in_quotes(answer), facts_.name));
   }
   return {token.id};
 }
@@ -138,8 +138,8 @@ std::vector<WhyMeasure> Session::why_measures(const analysis::EdgeSweep& sweep, 
   for (std::size_t i = 0; i < output.answers.size(); ++i) {
     const Ids& ids = output.answers[i];
     const bool likeliest = options.answers.empty();
-    measures.push_back({Of::log_probability, likeliest ? token_label(model_.tokenizer, ids[0]) : options.answers[i],
-                        ids, likeliest});
+    measures.push_back(
+        {Of::log_probability, likeliest ? token_label(model_.tokenizer, ids[0]) : options.answers[i], ids, likeliest});
   }
   if (output.answers.size() > 1) measures.push_back({Of::margin, {}, {}});
   for (std::size_t i = 0; i < measures.size(); ++i) measures[i].value = sweep.values()[i];

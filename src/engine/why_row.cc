@@ -53,8 +53,7 @@ void RowWeights::read(const Look& look, const MapId& map, const AxisItem& row, c
   const auto keys = std::ssize(look.tokens());
   const KeyRange first = look.rule(map).visible(row.token_begin, keys),
                  last = look.rule(map).visible(row.token_end - 1, keys);
-  const std::vector<float> tile =
-      look.tile(map, {0, 0, row.token_begin, row.token_end, 0, keys}, Stage::weights);
+  const std::vector<float> tile = look.tile(map, {0, 0, row.token_begin, row.token_end, 0, keys}, Stage::weights);
   const auto rows = static_cast<double>(row.token_end - row.token_begin);
   std::vector<double> weight(static_cast<std::size_t>(keys));
   for (std::size_t i = 0; i < tile.size(); ++i) weight[i % weight.size()] += tile[i] / rows;
