@@ -28,12 +28,22 @@ bool loses_an_edge(const NamedEdges& edges, std::pair<std::int64_t, std::int64_t
   return key != edges.keys.end() && *key < seen.second;
 }
 
+// Of the rows that a knock-out names the first one, from the i-th on, that loses an edge in a layer; tokens: none does.
+std::int64_t next_row(const TransformerConfig& config, int layer, const NamedEdges& edges, std::int64_t tokens,
+                      std::int64_t& i) {
+  const std::int64_t count = edges.rows.empty() ? tokens : std::ssize(edges.rows);
+  while (i < count) {
+    const std::int64_t row = edges.rows.empty() ? i : edges.rows[static_cast<std::size_t>(i)];
+    ++i;
+    if (loses_an_edge(edges, keys_seen(config, layer, row, tokens))) return row;
+  }
+  return tokens;
+}
+
 void mark_rows(const TransformerConfig& config, int layer, const NamedEdges& edges, std::vector<bool>& cut) {
   const auto tokens = std::ssize(cut);
-  const std::int64_t count = edges.rows.empty() ? tokens : std::ssize(edges.rows);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t row = edges.rows.empty() ? i : edges.rows[static_cast<std::size_t>(i)];
-    if (loses_an_edge(edges, keys_seen(config, layer, row, tokens))) cut[static_cast<std::size_t>(row)] = true;
+  for (std::int64_t i = 0, row = 0; (row = next_row(config, layer, edges, tokens, i)) < tokens;) {
+    cut[static_cast<std::size_t>(row)] = true;
   }
 }
 
@@ -46,25 +56,39 @@ std::vector<NamedEdges> named_edges(std::int64_t tokens, std::span<const KnockOu
   return named;
 }
 
-std::vector<std::int64_t> indexes_of(const std::vector<bool>& set) {
-  std::vector<std::int64_t> indexes;
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    if (set[i]) indexes.push_back(static_cast<std::int64_t>(i));
+std::vector<std::int64_t> rows_cut(const TransformerConfig& config, int layer, std::span<const NamedEdges> named,
+                                   std::int64_t tokens) {
+  std::vector<bool> cut(static_cast<std::size_t>(tokens));
+  for (const NamedEdges& edges : named) {
+    if (names_layer(*edges.layers, layer)) mark_rows(config, layer, edges, cut);
   }
-  return indexes;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < tokens; ++row) {
+    if (cut[static_cast<std::size_t>(row)]) rows.push_back(row);
+  }
+  return rows;
+}
+
+// The first row that loses an edge in any layer from this one on.
+std::int64_t first_row_cut(const TransformerConfig& config, int layer, std::span<const NamedEdges> named,
+                           std::int64_t tokens) {
+  std::int64_t first = tokens;
+  for (; layer < static_cast<int>(config.layers); ++layer) {
+    for (const NamedEdges& edges : named) {
+      std::int64_t i = 0;
+      if (names_layer(*edges.layers, layer)) first = std::min(first, next_row(config, layer, edges, tokens, i));
+    }
+  }
+  return first;
 }
 
 }  // namespace
 
 BranchPlan plan_branch(const TransformerConfig& config, std::int64_t tokens, std::span<const KnockOut> knock_outs) {
   const std::vector<NamedEdges> named = named_edges(tokens, knock_outs);
-  std::vector<bool> cut(static_cast<std::size_t>(tokens));
   for (int layer = 0; layer < static_cast<int>(config.layers); ++layer) {
-    for (const NamedEdges& edges : named) {
-      if (names_layer(*edges.layers, layer)) mark_rows(config, layer, edges, cut);
-    }
-    std::vector<std::int64_t> rows = indexes_of(cut);
-    if (!rows.empty()) return {layer, rows, config.causal ? rows.front() : 0};
+    std::vector<std::int64_t> rows = rows_cut(config, layer, named, tokens);
+    if (!rows.empty()) return {layer, rows, config.causal ? first_row_cut(config, layer, named, tokens) : 0};
   }
   return {static_cast<int>(config.layers), {}, tokens};
 }

@@ -14,7 +14,9 @@ namespace sightline::model {
 struct BranchPlan {
   int layer = 0;                   // the lowest one with an edge that is cut; config.layers: there is none
   std::vector<std::int64_t> rows;  // those that lose an edge in that layer, ascending
-  std::int64_t first_row = 0;      // from this row on layers above may give something else
+  // From this row on layers above may give something else: where rows see both ways 0, otherwise the first one that
+  // loses an edge in any layer.
+  std::int64_t first_row = 0;
 };
 
 BranchPlan plan_branch(const TransformerConfig& config, std::int64_t tokens, std::span<const KnockOut> knock_outs);

@@ -9,13 +9,6 @@ namespace {
 
 using format::SafetensorsFile;
 
-Transformer dynamic_model() {
-  EditableModel model(conformance_model("llama_llama3"));
-  model.config["max_position_embeddings"] = 16;
-  model.config["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 4.0}};
-  return model.load();
-}
-
 SafetensorsFile dynamic_reference() {
   return SafetensorsFile::open(std::filesystem::path(SIGHTLINE_SOURCE_DIR) / "tests/data/dynamic_rope.safetensors");
 }

@@ -3,6 +3,7 @@
 
 // For tests alone: checkpoints of the conformance set, as they are and written again with changes.
 
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
@@ -48,6 +49,15 @@ inline std::vector<std::string> model_names(std::string_view kind = "") {
   return names;
 }
 
+/// Where all-MiniLM-L6-v2 is, or should be.
+inline std::filesystem::path minilm_directory() {
+  if (const char* named = std::getenv("SIGHTLINE_MINILM")) return named;
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  const std::filesystem::path base =
+      cache != nullptr ? cache : std::filesystem::path(home != nullptr ? home : "") / ".cache";
+  return base / "sightline" / "all-MiniLM-L6-v2";
+}
+
 /// A model directory in memory, to be changed and written.
 struct EditableModel {
   explicit EditableModel(const std::filesystem::path& directory)
@@ -78,6 +88,14 @@ struct EditableModel {
   format::SafetensorsFile file;
   std::map<std::string, format::Tensor, std::less<>> tensors;
 };
+
+/// A rope that follows the length from 16 tokens on, up to 64.
+inline Transformer dynamic_model() {
+  EditableModel model(conformance_model("llama_llama3"));
+  model.config["max_position_embeddings"] = 16;
+  model.config["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 4.0}};
+  return model.load();
+}
 
 /// Token ids and types of one text, owned.
 struct Text {

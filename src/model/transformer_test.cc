@@ -146,14 +146,6 @@ TEST(Unpadded, FindsTheRealTokens) {
   refuse({1, 1, 1, 1}, 0);
 }
 
-std::filesystem::path minilm_directory() {
-  if (const char* named = std::getenv("SIGHTLINE_MINILM")) return named;
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  const std::filesystem::path base =
-      cache != nullptr ? cache : std::filesystem::path(home != nullptr ? home : "") / ".cache";
-  return base / "sightline" / "all-MiniLM-L6-v2";
-}
-
 // Mean over the tokens of a sequence, as a unit vector.
 std::vector<double> embedding_of(const ForwardResult& result, std::size_t sequence) {
   std::vector<double> mean(result.width);
