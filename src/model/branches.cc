@@ -169,4 +169,6 @@ void Branches::run(std::span<const Branch> branches, const Reader& read) {
 
 BranchWork Branches::work() const { return impl_->work; }
 
+Trunk& Branches::trunk() { return impl_->trunk; }
+
 }  // namespace sightline::model

@@ -11,6 +11,8 @@
 
 namespace sightline::model {
 
+struct Trunk;
+
 /// One more pass over a text, with edges taken out. `sequence` of a knock-out is not read.
 struct Branch {
   std::vector<KnockOut> knock_outs;
@@ -60,6 +62,8 @@ class Branches {
   void run(std::span<const Branch> branches, const Reader& read);
 
   BranchWork work() const;
+
+  Trunk& trunk();  // for what else is told of the whole pass
 
  private:
   struct Impl;
