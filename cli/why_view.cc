@@ -99,6 +99,7 @@ class WhyView {
     add_edges();
     add_correlations();
     add_heads();
+    add_direct();
     for (const std::string& note : why_.notes) painter_.note(note);
     if (!why_.complete) painter_.note("Not all of it: it was stopped, and these are the knock-outs that were done");
     painter_.note(
@@ -238,7 +239,34 @@ class WhyView {
     Grid grid = empty_grid(fmt::format("Effect{} of a whole head knocked out", of));
     for (const engine::WhyHead& head : why_.heads) cell(grid, head.layer, head.head) = head.effects[why_.ranked_by];
     GridView(painter_, grid).add();
-    painter_.note("a row a layer, a column a head; blank: under half a unit");
+  }
+
+  void add_direct() {
+    painter_.newline();
+    const model::Contributions& parts = why_.direct[why_.ranked_by];
+    Grid grid = empty_grid(fmt::format("Direct contribution of each head to {}", direct_text()));
+    grid.values = parts.heads;
+    GridView(painter_, grid).add();
+    double heads = 0, layers = 0;
+    for (const double part : parts.heads) heads += part;
+    for (const double part : parts.feed_forward) layers += part;
+    painter_.note(fmt::format("{:.4g} in all: heads {:.4g}, feed-forward {:.4g}, embeddings {:.4g}, biases {:.4g}",
+                              parts.answer, heads, layers, parts.embeddings, parts.rest));
+    painter_.note("In both: a row a layer, a column a head; blank: under half a unit");
+  }
+
+  std::string direct_text() const {
+    switch (why_.measures[why_.ranked_by].kind) {
+      case WhyMeasure::Kind::log_probability:
+        return "the answer's logit, less the mean logit";
+      case WhyMeasure::Kind::margin:
+        return "the margin";
+      case WhyMeasure::Kind::text_vector:
+        return "the text's vector, along it";
+      case WhyMeasure::Kind::row_vector:
+        break;
+    }
+    return "the word's vector, along it";
   }
 
   Painter& painter_;

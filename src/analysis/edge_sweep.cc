@@ -35,6 +35,24 @@ std::int32_t likeliest(std::span<const float> logits) {
   return static_cast<std::int32_t>(best);
 }
 
+// Adds `factor` times the parts of another.
+void add(model::Contributions& sum, const model::Contributions& more, double factor) {
+  sum.heads.resize(more.heads.size());
+  sum.feed_forward.resize(more.feed_forward.size());
+  sum.answer += factor * more.answer;
+  sum.embeddings += factor * more.embeddings;
+  sum.rest += factor * more.rest;
+  for (std::size_t i = 0; i < more.heads.size(); ++i) sum.heads[i] += factor * more.heads[i];
+  for (std::size_t i = 0; i < more.feed_forward.size(); ++i) sum.feed_forward[i] += factor * more.feed_forward[i];
+}
+
+model::Answer along(const std::vector<double>& direction, std::int64_t begin, std::int64_t end) {
+  model::Answer answer;
+  answer.rows = {begin, end};
+  answer.direction.assign(direction.begin(), direction.end());
+  return answer;
+}
+
 }  // namespace
 
 EdgeSweep::EdgeSweep(const model::Transformer& transformer, Output output, const model::BranchOptions& options)
@@ -130,6 +148,38 @@ std::vector<double> EdgeSweep::mean_vector(const model::BranchResult& result, To
   }
   normalise(mean);
   return mean;
+}
+
+model::Contributions EdgeSweep::answer_contributions(Stem& stem, std::size_t answer) {
+  const Ids& ids = output_.answers[answer];
+  const std::int64_t first = output_.kind == Output::Kind::place ? output_.place : std::ssize(output_.ids) - 1;
+  model::Contributions sum;
+  for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
+    model::Answer token;
+    token.rows = {first + i, first + i + 1};
+    token.tokens = {{ids[static_cast<std::size_t>(i)], 1}};
+    token.minus_mean = true;
+    add(sum, model::contributions(stem.passes, token), 1);
+  }
+  return sum;
+}
+
+std::vector<model::Contributions> EdgeSweep::contributions() {
+  model::Branches& passes = stems_.front().passes;
+  if (output_.kind == Output::Kind::vector) {
+    return {model::contributions(passes, along(text_vector_, 0, std::ssize(output_.ids))),
+            model::contributions(passes, along(row_vector_, output_.rows.begin, output_.rows.end))};
+  }
+  std::vector<model::Contributions> all(output_.answers.size());
+  for (Stem& stem : stems_) {
+    for (const std::size_t answer : stem.answers) all[answer] = answer_contributions(stem, answer);
+  }
+  if (all.size() > 1) {
+    model::Contributions margin = all[0];
+    add(margin, all[1], -1);
+    all.push_back(std::move(margin));
+  }
+  return all;
 }
 
 model::BranchWork EdgeSweep::work() const {

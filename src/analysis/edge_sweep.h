@@ -9,6 +9,7 @@
 
 #include "src/analysis/probe.h"
 #include "src/model/branches.h"
+#include "src/model/contributions.h"
 
 namespace sightline::analysis {
 
@@ -48,6 +49,10 @@ class EdgeSweep {
   /// After Cancelled branches that were told of stay good.
   void run(std::span<const model::Branch> branches, const Reader& read);
 
+  /// What each number of the whole pass is made of: of an answer the sum over its tokens of their logits less the mean
+  /// of all logits; of a vector its length, along itself.
+  std::vector<model::Contributions> contributions();
+
   model::BranchWork work() const;
 
  private:
@@ -62,6 +67,7 @@ class EdgeSweep {
   void choose_likeliest();
   void read_answers(const Stem& stem, const model::BranchResult& result, std::span<double> numbers) const;
   void read_vectors(const model::BranchResult& result, std::span<double> numbers) const;
+  model::Contributions answer_contributions(Stem& stem, std::size_t answer);
   void read_numbers(const Stem& stem, const model::BranchResult& result, std::span<double> numbers) const;
   void finish_numbers(std::span<double> numbers) const;
   std::vector<double> mean_vector(const model::BranchResult& result, TokenRange rows) const;

@@ -22,9 +22,17 @@
 #include "src/engine/prompt.h"
 #include "src/engine/resumed_prompt.h"
 #include "src/engine/score.h"
-#include "src/engine/why.h"
+
+namespace sightline::analysis {
+struct Output;
+class EdgeSweep;
+}  // namespace sightline::analysis
 
 namespace sightline::engine {
+
+struct Why;
+struct WhyMeasure;
+struct WhyOptions;
 
 /// The longest text that is read at all: far over what any model takes, so that a device cannot fill the memory.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;

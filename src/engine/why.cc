@@ -35,12 +35,13 @@ class Stretch : public Progress {
   }
   bool advance(std::int64_t done, std::int64_t total) override {
     const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
-    return whole_ == nullptr || whole_->advance(std::llround(1e6 * (from_ + (to_ - from_) * share)), 1'000'000);
+    most_ = std::max(most_, from_ + (to_ - from_) * share);  // a part may begin again, for another answer
+    return whole_ == nullptr || whole_->advance(std::llround(1e6 * most_), 1'000'000);
   }
 
  private:
   Progress* whole_;
-  double from_ = 0, to_ = 1;
+  double from_ = 0, to_ = 1, most_ = 0;
 };
 
 // Maps in which an edge is taken out at once.
@@ -290,12 +291,14 @@ Why Session::why(const Prompt& prompt, const WhyOptions& options) const {
     for (const Scope& scope : scopes) std::ranges::copy(scope.maps, std::back_inserter(why.maps));
     const analysis::Output output = why_output(prompt, look, why.row, options);
     if (output.kind == analysis::Output::Kind::place) why.place = output.place;
-    progress.set(kLookShare / 2, kLookShare);
+    progress.set(kLookShare / 2, 0.8 * kLookShare);
     WhyBuilder builder(look, options, std::move(scopes), why);
     builder.find_edges(row_rollout(look, why.row, why.items, &progress));
+    progress.set(0.8 * kLookShare, kLookShare);
     analysis::EdgeSweep sweep(model_.transformer, output, {.threads = options_.threads, .progress = &progress});
     why.measures = why_measures(sweep, options);
     why.ranked_by = why.measures.back().kind == WhyMeasure::Kind::margin ? why.measures.size() - 1 : 0;
+    why.direct = sweep.contributions();
     builder.sweep(sweep, progress);
     builder.rank();
     why.work = sweep.work();

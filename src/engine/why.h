@@ -12,6 +12,7 @@
 #include "src/engine/axis.h"
 #include "src/engine/knock_out.h"
 #include "src/engine/look.h"
+#include "src/model/contributions.h"
 
 namespace sightline::engine {
 
@@ -90,6 +91,9 @@ struct Why {
   WhyCorrelation correlation;  // over all of them
   std::vector<WhyMap> by_map;  // of `layer` and `head`
   std::vector<WhyHead> heads;
+  // What each measure is made of in the whole pass: of an answer its logit less the mean of all logits, summed over its
+  // tokens; of a vector its length.
+  std::vector<model::Contributions> direct;
   std::int64_t seen = 0, taken = 0;  // items that the row sees, and those whose edges are knocked out
   double taken_weight = 0;           // mean weight on these
   model::BranchWork work;

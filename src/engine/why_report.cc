@@ -1,5 +1,8 @@
 #include "src/engine/why_report.h"
 
+#include <span>
+#include <utility>
+
 #include "sightline/attention.h"
 #include "src/engine/memory.h"
 #include "src/engine/report_numbers.h"
@@ -77,6 +80,22 @@ class WhyJson {
     return json;
   }
 
+  ReportJson direct(const Why& why, std::size_t heads) {
+    ReportJson json = ReportJson::array();
+    for (const model::Contributions& parts : why.direct) {
+      ReportJson layers = ReportJson::array();
+      for (std::size_t first = 0; first < parts.heads.size(); first += heads) {
+        layers.push_back(number_.list(std::span(parts.heads).subspan(first, heads)));
+      }
+      json.push_back({{"answer", number_(parts.answer)},
+                      {"heads", std::move(layers)},
+                      {"feed_forward", number_.list(parts.feed_forward)},
+                      {"embeddings", number_(parts.embeddings)},
+                      {"rest", number_(parts.rest)}});
+    }
+    return json;
+  }
+
   // Not defined is no fault of a number: null, and no note.
   static ReportJson correlation(const WhyCorrelation& of) {
     ReportNumbers number;
@@ -145,6 +164,7 @@ ReportJson why_report(const ModelFacts& model, const Why& why) {
     json["spearman"] = WhyJson::correlation(why.correlation);
     json["by_map"] = part.by_map(why);
     json["heads"] = part.heads(why);
+    json["direct"] = part.direct(why, static_cast<std::size_t>(model.config.query_heads));
     json["work"] = {{"done", why.work.done}, {"naive", why.work.naive}, {"ratio", why.work.ratio()}};
     json["complete"] = why.complete;
     json["notes"] = part.notes(why);
