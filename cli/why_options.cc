@@ -5,7 +5,7 @@ namespace sightline::cli {
 void add_why(CLI::App& app, Options& options) {
   CLI::App& command = *app.add_subcommand("why", "Set where a word looks beside what changes without it (docs/why.md)");
   add_text_options(command, options);
-  command.add_option("--token", options.token, "The word whose row it is about, or as word/2 a piece of one")
+  command.add_option("--token", options.token, "The word whose row it is about, or word/2, its piece")
       ->type_name("WORD")
       ->required();
   command

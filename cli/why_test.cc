@@ -102,7 +102,8 @@ TEST(WhyCommand, SaysWhatIsWrongInALine) {
   expect_failure(why({kText, "--token", "dog"}), 1, {"dog"});
   expect_failure(why({kText, "--token", "mat", "--block", "every"}), 1, {"\"every\"", "all, layer, head"});
   expect_failure(why({kText, "--token", "mat", "--block", "L9"}), 1, {"there is no layer 9"});
-  expect_failure(why({kText, "--token", "mat", "--answer", ""}), 1, {"an answer is empty"});
+  expect_failure(why({kText, "--token", "mat", "--answer", ""}), 2, {"--answer is empty"});
+  expect_failure(why({"the cat sat on the ma", "--token", "cat", "--answer", "t"}), 1, {"begin it with a space"});
   expect_failure(why({kText, "--token", "mat", "--top", "0"}), 1, {"top is 0"});
   expect_failure(why({kText, "--token", "mat", "-o", "why.txt"}), 2, {".png or .svg"});
   expect_failure(why({kText, "--token", "mat", "--edges", "0"}), 2, {"--edges"});
@@ -112,9 +113,12 @@ TEST(WhyCommand, SaysWhatIsWrongInALine) {
 }
 
 TEST(WhyCommand, CtrlCShowsWhatIsDone) {
+  const TemporaryFolder folder;
+  engine::testing::write_long_model(folder.path("model"), 4096);
   std::string text;
-  for (int i = 0; i < 40; ++i) text += "the cat sat on ";
-  Start start = start_with({text + "it", "--token", "it", "--block", "head", "--json"});
+  for (int i = 0; i < 300; ++i) text += "the animal was too tired ";
+  Start start =
+      testing::start_on("why", folder.path("model"), {text + "it", "--token", "it", "--block", "head", "--json"});
   start.signal = SIGINT;
   const Outcome outcome = run_program(start);
   EXPECT_EQ(outcome.status, 130) << outcome.error;

@@ -49,7 +49,7 @@ class GridView {
   }
 
   void add() {
-    painter_.accent(fmt::format("{}, in units of {:g}", grid_.title, unit_)).newline();
+    painter_.paragraph({{Ink::accent, fmt::format("{}, in units of {:g}", grid_.title, unit_)}});
     const int across = std::max(1, (painter_.terminal().width - kLabel) / kCell);
     for (int first = 0; first < grid_.heads; first += across) add_band(first, std::min(first + across, grid_.heads));
   }
@@ -260,13 +260,13 @@ class WhyView {
       case WhyMeasure::Kind::log_probability:
         return "the answer's logit, less the mean logit";
       case WhyMeasure::Kind::margin:
-        return "the margin";
+        return "the difference of the answers' logits";
       case WhyMeasure::Kind::text_vector:
-        return "the text's vector, along it";
+        return "the text's vector";
       case WhyMeasure::Kind::row_vector:
         break;
     }
-    return "the word's vector, along it";
+    return "the word's vector";
   }
 
   Painter& painter_;

@@ -164,6 +164,23 @@ model::Contributions EdgeSweep::answer_contributions(Stem& stem, std::size_t ans
   return sum;
 }
 
+model::Contributions EdgeSweep::margin_contributions(const model::Contributions& first,
+                                                     const model::Contributions& second) {
+  const Ids &a = output_.answers[0], &b = output_.answers[1];
+  const auto at = std::ranges::mismatch(a, b).in1 - a.begin();
+  if (at == std::ssize(a) || at == std::ssize(b)) {  // one begins with all of the other: no token stands against one
+    model::Contributions difference = first;
+    add(difference, second, -1);
+    return difference;
+  }
+  const std::int64_t row = (output_.kind == Output::Kind::place ? output_.place : std::ssize(output_.ids) - 1) + at;
+  model::Answer answer;
+  answer.rows = {row, row + 1};
+  answer.tokens = {{a[static_cast<std::size_t>(at)], 1}, {b[static_cast<std::size_t>(at)], -1}};
+  const auto has_first = [](const Stem& stem) { return std::ranges::find(stem.answers, 0U) != stem.answers.end(); };
+  return model::contributions(std::ranges::find_if(stems_, has_first)->passes, answer);
+}
+
 std::vector<model::Contributions> EdgeSweep::contributions() {
   model::Branches& passes = stems_.front().passes;
   if (output_.kind == Output::Kind::vector) {
@@ -174,11 +191,7 @@ std::vector<model::Contributions> EdgeSweep::contributions() {
   for (Stem& stem : stems_) {
     for (const std::size_t answer : stem.answers) all[answer] = answer_contributions(stem, answer);
   }
-  if (all.size() > 1) {
-    model::Contributions margin = all[0];
-    add(margin, all[1], -1);
-    all.push_back(std::move(margin));
-  }
+  if (all.size() > 1) all.push_back(margin_contributions(all[0], all[1]));
   return all;
 }
 

@@ -50,7 +50,8 @@ class EdgeSweep {
   void run(std::span<const model::Branch> branches, const Reader& read);
 
   /// What each number of the whole pass is made of: of an answer the sum over its tokens of their logits less the mean
-  /// of all logits; of a vector its length, along itself.
+  /// of all logits; of the margin the logit of the first answer's token less that of the second's, at the first place
+  /// where the two differ; of a vector its length, along itself.
   std::vector<model::Contributions> contributions();
 
   model::BranchWork work() const;
@@ -68,6 +69,7 @@ class EdgeSweep {
   void read_answers(const Stem& stem, const model::BranchResult& result, std::span<double> numbers) const;
   void read_vectors(const model::BranchResult& result, std::span<double> numbers) const;
   model::Contributions answer_contributions(Stem& stem, std::size_t answer);
+  model::Contributions margin_contributions(const model::Contributions& first, const model::Contributions& second);
   void read_numbers(const Stem& stem, const model::BranchResult& result, std::span<double> numbers) const;
   void finish_numbers(std::span<double> numbers) const;
   std::vector<double> mean_vector(const model::BranchResult& result, TokenRange rows) const;

@@ -92,7 +92,7 @@ struct Why {
   std::vector<WhyMap> by_map;  // of `layer` and `head`
   std::vector<WhyHead> heads;
   // What each measure is made of in the whole pass: of an answer its logit less the mean of all logits, summed over its
-  // tokens; of a vector its length.
+  // tokens; of the margin the difference of logits where the two answers first differ; of a vector its length.
   std::vector<model::Contributions> direct;
   std::int64_t seen = 0, taken = 0;  // items that the row sees, and those whose edges are knocked out
   double taken_weight = 0;           // mean weight on these
