@@ -26,9 +26,7 @@ void require_usable(const Options& options) {
   if (options.top && (*options.top < 1 || *options.top > kMostRows)) {
     throw UsageError(fmt::format("--top is {}: it can be 1 to {}", *options.top, kMostRows));
   }
-  if (!options.output.empty() && !names_picture(options.output)) {
-    throw UsageError(fmt::format("{}: a comparison is drawn as .png or .svg: name the file so", options.output));
-  }
+  require_picture(options.output, "a comparison is");
 }
 
 // Those of the arguments, then those of -f.

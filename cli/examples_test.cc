@@ -92,11 +92,11 @@ TEST_P(Examples, RunAsTheyStand) {
   EXPECT_EQ(outcome.status, 0) << command << ": " << outcome.error;
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, Examples, ::testing::Values("look", "explain", "map", "info", "tokens"));
+INSTANTIATE_TEST_SUITE_P(Commands, Examples, ::testing::Values("look", "explain", "map", "info", "tokens", "why"));
 // The example of serve runs until it is asked to end: tests/serve has it.
 INSTANTIATE_TEST_SUITE_P(Commands, Helps,
-                         ::testing::Values("look", "explain", "map", "info", "tokens", "generate", "score", "bench",
-                                           "serve", "models", "pull", "import"));
+                         ::testing::Values("look", "explain", "map", "info", "tokens", "why", "generate", "score",
+                                           "bench", "serve", "models", "pull", "import"));
 
 // A command of the README and what it says comes out.
 struct Shown {

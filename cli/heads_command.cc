@@ -1,13 +1,12 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/heads_picture.h"
 #include "cli/heads_view.h"
 #include "cli/interrupt.h"
+#include "cli/picture_file.h"
 #include "cli/streams.h"
 #include "cli/view.h"
 #include "src/engine/heads_report.h"
@@ -16,13 +15,9 @@
 namespace sightline::cli {
 namespace {
 
-bool is_svg(const std::string& path) { return std::filesystem::path(path).extension() == ".svg"; }
-
 void require_sound(const Options& options) {
   if (options.top && *options.top < 1) throw UsageError(fmt::format("--top is {}: it can be 1 or more", *options.top));
-  if (options.output.empty() || is_svg(options.output)) return;
-  if (std::filesystem::path(options.output).extension() == ".png") return;
-  throw UsageError(fmt::format("{}: roles of heads are drawn as .png or .svg: name the file so", options.output));
+  require_picture(options.output, "roles of heads are");
 }
 
 engine::HeadsOptions heads_options(const Options& options, Progress* progress) {
@@ -44,15 +39,7 @@ engine::HeadsOptions heads_options(const Options& options, Progress* progress) {
 
 void write_picture(const Options& options, const engine::HeadRoles& roles, const std::string& model) {
   format::Font font;
-  const format::Picture picture = draw_roles(roles, displayable(model, true), font);
-  format::AtomicFile file(options.output);
-  const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
-  if (is_svg(options.output)) {
-    write_svg(picture, sink);
-  } else {
-    write_png(picture, font, sink);
-  }
-  file.commit();
+  save_picture(options.output, draw_roles(roles, displayable(model, true), font), font);
   write_note("wrote the heads and their roles to " + options.output);
 }
 

@@ -1,7 +1,11 @@
 #include "cli/picture_file.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 
+#include "cli/interrupt.h"
+#include "cli/options.h"
 #include "cli/streams.h"
 #include "src/format/file.h"
 
@@ -14,11 +18,19 @@ std::string ending(const std::string& path) { return std::filesystem::path(path)
 
 bool names_picture(const std::string& path) { return ending(path) == ".png" || ending(path) == ".svg"; }
 
+void require_picture(const std::string& path, std::string_view what) {
+  if (path.empty() || names_picture(path)) return;
+  throw UsageError(fmt::format("{}: {} drawn as .png or .svg: name the file so", path, what));
+}
+
 void save_picture(const std::string& path, const format::Picture& picture, format::Font& font) {
   format::AtomicFile file(path);
   const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
   ProgressLine progress("drawing");
-  const format::Progress step = [&](double share) { progress(share); };
+  const bool was_stopped = interrupting_signal() != 0;
+  const format::Progress step = [&](double share) {
+    if (!was_stopped) progress(share);
+  };
   if (ending(path) == ".png") {
     write_png(picture, font, sink, step);
   } else {

@@ -2,6 +2,7 @@
 #define SIGHTLINE_CLI_PICTURE_FILE_H_
 
 #include <string>
+#include <string_view>
 
 #include "src/format/picture.h"
 
@@ -9,8 +10,11 @@ namespace sightline::cli {
 
 /// Whether a file is a picture by its name: .png or .svg.
 bool names_picture(const std::string& path);
+/// Throws UsageError for another name, or does nothing where there is none. `what`: "a comparison is".
+void require_picture(const std::string& path, std::string_view what);
 
-/// Writes the picture to that file, whole or not at all. Throws BadFile, Interrupted.
+/// Writes the picture to that file, whole or not at all. A signal that comes meanwhile ends it; one that waited before
+/// does not, so that what a command had done by then is drawn. Throws BadFile, Interrupted.
 void save_picture(const std::string& path, const format::Picture& picture, format::Font& font);
 
 }  // namespace sightline::cli

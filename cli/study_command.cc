@@ -1,20 +1,19 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <optional>
 
 #include "cli/chart.h"
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
+#include "cli/picture_file.h"
 #include "cli/streams.h"
 #include "cli/study_view.h"
 #include "cli/view.h"
 #include "src/engine/look.h"
 #include "src/engine/study.h"
 #include "src/engine/study_report.h"
-#include "src/format/file.h"
 
 namespace sightline::cli {
 namespace {
@@ -29,24 +28,14 @@ void list_studies(const Options& options) {
   write_output(painter.result());
 }
 
-bool is_svg(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension == ".png" || extension == ".svg") return extension == ".svg";
-  throw UsageError(fmt::format("{}: a study is drawn as .png or .svg: name the file so", path));
-}
-
-void draw(const analysis::Study& study, const std::string& path, bool svg) {
+void draw(const analysis::Study& study, const std::string& path) {
   if (study.charts.empty()) return write_note(fmt::format("{}: not written, as there is nothing to draw", path));
   {
     format::Font font;
     const std::string title = study.name + ": " + study.claim;
     const std::string measured = study.settings.empty() ? std::string() : study.settings.front() + "\n";
     const std::string foot = measured + std::string(engine::kCaveat);
-    const format::Picture picture = chart_picture(title, study.charts, foot, font);
-    format::AtomicFile file(path);
-    const format::ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
-    svg ? write_svg(picture, sink) : write_png(picture, font, sink);
-    file.commit();
+    save_picture(path, chart_picture(title, study.charts, foot, font), font);
   }
   write_note(fmt::format("wrote {}", path));
 }
@@ -62,7 +51,7 @@ std::optional<engine::Prompt> text_of(const StudyEntry& entry, const Options& op
 
 void run_study(const Options& options) {
   if (options.study.name.empty()) return list_studies(options);
-  const bool svg = !options.output.empty() && is_svg(options.output);
+  require_picture(options.output, "a study is");
   const StudyEntry& entry = engine::find_study(options.study.name);
   const std::optional<engine::Prompt> text = text_of(entry, options);
   std::optional<engine::Session> session;
@@ -88,7 +77,7 @@ void run_study(const Options& options) {
     add_caveat(painter);
     write_output(painter.result());
   }
-  if (!options.output.empty()) draw(study, options.output, svg);
+  if (!options.output.empty()) draw(study, options.output);
   check_interrupt();
 }
 

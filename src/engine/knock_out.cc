@@ -15,6 +15,21 @@ namespace {
 using Range = model::PositionRange;
 using Ranges = std::vector<Range>;
 
+// Numbers [first, last] of layers or heads, of which there are `count`; 0 to 0: all.
+std::vector<int> numbers_of(std::size_t first, std::size_t last, std::int64_t count, std::string_view what,
+                            const ModelFacts& model) {
+  if (std::cmp_greater(last, count)) {
+    throw BadArgument(
+        fmt::format("there is no {0} {1}: {2} has {0}s 1 to {3}", what, std::max(first, last), model.name, count));
+  }
+  std::vector<int> numbers;
+  const std::int64_t end = last == 0 ? count : static_cast<std::int64_t>(last);
+  for (auto i = static_cast<std::int64_t>(std::max<std::size_t>(first, 1)); i <= end; ++i) {
+    numbers.push_back(static_cast<int>(i));
+  }
+  return numbers;
+}
+
 // Names of one knock-out, looked up.
 class Resolver {
  public:
@@ -22,8 +37,8 @@ class Resolver {
 
   TextKnockOut resolve(const KnockOutSpec& spec) const {
     TextKnockOut knock_out{spec.text, ranges_of(spec.from), ranges_of(spec.to), {}, true};
-    for (const KnockOutMaps& maps : spec.maps) knock_out.maps.push_back(maps_of(maps));
-    if (spec.maps.empty()) knock_out.maps.push_back(maps_of({}));
+    static constexpr KnockOutMaps kAll[1] = {};
+    knock_out.maps = resolve_maps(spec.maps.empty() ? std::span<const KnockOutMaps>(kAll) : spec.maps, scope_.model);
     knock_out.seen = is_seen(knock_out);
     return knock_out;
   }
@@ -103,25 +118,6 @@ class Resolver {
     return ranges;
   }
 
-  TextKnockOut::Maps maps_of(const KnockOutMaps& maps) const {
-    const model::TransformerConfig& config = scope_.model.config;
-    return {numbers_of(maps.first_layer, maps.last_layer, config.layers, "layer"),
-            numbers_of(maps.first_head, maps.last_head, config.query_heads, "head")};
-  }
-
-  std::vector<int> numbers_of(std::size_t first, std::size_t last, std::int64_t count, std::string_view what) const {
-    if (std::cmp_greater(last, count)) {
-      throw BadArgument(fmt::format("there is no {0} {1}: {2} has {0}s 1 to {3}", what, std::max(first, last),
-                                    scope_.model.name, count));
-    }
-    std::vector<int> numbers;
-    const std::int64_t end = last == 0 ? count : static_cast<std::int64_t>(last);
-    for (auto i = static_cast<std::int64_t>(std::max<std::size_t>(first, 1)); i <= end; ++i) {
-      numbers.push_back(static_cast<int>(i));
-    }
-    return numbers;
-  }
-
   bool is_seen(const TextKnockOut& knock_out) const {
     return std::ranges::any_of(knock_out.maps, [&](const TextKnockOut::Maps& maps) {
       return std::ranges::any_of(maps.layers, [&](int layer) {
@@ -167,6 +163,15 @@ std::string unseen_note(const TextKnockOut& knock_out, bool causal) {
 }
 
 }  // namespace
+
+std::vector<TextKnockOut::Maps> resolve_maps(std::span<const KnockOutMaps> maps, const ModelFacts& model) {
+  std::vector<TextKnockOut::Maps> resolved;
+  for (const KnockOutMaps& one : maps) {
+    resolved.push_back({numbers_of(one.first_layer, one.last_layer, model.config.layers, "layer", model),
+                        numbers_of(one.first_head, one.last_head, model.config.query_heads, "head", model)});
+  }
+  return resolved;
+}
 
 bool TextKnockOut::holds(int layer, int head) const {
   return std::ranges::any_of(maps, [&](const Maps& some) {

@@ -44,6 +44,9 @@ struct KnockOutSpec {
 /// Throws BadArgument that says what cannot be read.
 KnockOutSpec parse_knock_out(std::string_view text);
 
+/// MAPS of it: `L4H2`, `L3-5`, `H2`, `all`, several with commas between them. Throws as parse_knock_out() does.
+std::vector<KnockOutMaps> parse_maps(std::string_view list);
+
 /// What the names in a knock-out are looked up in.
 struct KnockOutScope {
   const ModelFacts& model;
@@ -68,6 +71,9 @@ struct TextKnockOut {
 
   bool holds(int layer, int head) const;
 };
+
+/// These maps in a model. Throws BadArgument for a layer or a head that there is not.
+std::vector<TextKnockOut::Maps> resolve_maps(std::span<const KnockOutMaps> maps, const ModelFacts& model);
 
 /// Throws BadArgument for what there is not: words, pieces, segments, layers, heads. `seen` says which of them change
 /// nothing; where none changes anything that is an error, too.

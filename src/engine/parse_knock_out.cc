@@ -38,6 +38,25 @@ std::optional<Numbers> parse_numbers(std::string_view text) {
   return Numbers{*first, *last};
 }
 
+// `L4H2`, `L3-5`, `H2`.
+KnockOutMaps parse_map(std::string_view text) {
+  KnockOutMaps map;
+  if (text == "all") return map;
+  std::string_view rest = text;
+  const auto take = [&](char upper, char lower, std::size_t& first, std::size_t& last) {
+    if (rest.empty() || (rest.front() != upper && rest.front() != lower)) return true;
+    const std::size_t end = std::min(rest.find_first_not_of("0123456789-", 1), rest.size());
+    const auto numbers = parse_numbers(rest.substr(1, end - 1));
+    if (numbers) first = numbers->first, last = numbers->last;
+    rest = rest.substr(end);
+    return numbers.has_value();
+  };
+  const bool read = take('L', 'l', map.first_layer, map.last_layer) && take('H', 'h', map.first_head, map.last_head);
+  if (!text.empty() && read && rest.empty()) return map;
+  throw BadArgument(fmt::format("{} names no layers or heads: say L4H2, L4, H2 or L3-5, with commas between several",
+                                in_quotes(text)));
+}
+
 class SpecParser {
  public:
   explicit SpecParser(std::string_view text) : text_(text) {}
@@ -51,7 +70,7 @@ class SpecParser {
     const std::size_t at = find_outside_quotes(rest, "@", /*last=*/true);
     spec.from = parse_side(from, "before");
     spec.to = parse_side(trimmed(rest.substr(0, at)), "after");
-    if (at != std::string_view::npos) spec.maps = parse_maps(trimmed(rest.substr(at + 1)));
+    if (at != std::string_view::npos) spec.maps = maps_of(trimmed(rest.substr(at + 1)));
     return spec;
   }
 
@@ -70,6 +89,14 @@ class SpecParser {
     const std::string_view rest = text.substr(begin);
     const std::size_t found = last ? rest.rfind(mark) : rest.find(mark);
     return found == std::string_view::npos ? found : begin + found;
+  }
+
+  std::vector<KnockOutMaps> maps_of(std::string_view list) const {
+    try {
+      return parse_maps(list);
+    } catch (const BadArgument& error) {
+      refuse(fmt::format("{}; a word that holds @ stands in double quotes", error.what()));
+    }
   }
 
   KnockOutSide parse_side(std::string_view text, std::string_view where) const {
@@ -100,43 +127,20 @@ class SpecParser {
     return json.get<std::string>() + std::string(number);
   }
 
-  std::vector<KnockOutMaps> parse_maps(std::string_view list) const {
-    std::vector<KnockOutMaps> maps;
-    for (std::size_t begin = 0; begin <= list.size();) {
-      const std::size_t end = std::min(list.find(',', begin), list.size());
-      maps.push_back(parse_map(trimmed(list.substr(begin, end - begin))));
-      begin = end + 1;
-    }
-    return maps;
-  }
-
-  // `L4H2`, `L3-5`, `H2`.
-  KnockOutMaps parse_map(std::string_view text) const {
-    KnockOutMaps map;
-    if (text == "all") return map;
-    std::string_view rest = text;
-    const auto take = [&](char upper, char lower, std::size_t& first, std::size_t& last) {
-      if (rest.empty() || (rest.front() != upper && rest.front() != lower)) return true;
-      const std::size_t end = std::min(rest.find_first_not_of("0123456789-", 1), rest.size());
-      const auto numbers = parse_numbers(rest.substr(1, end - 1));
-      if (numbers) first = numbers->first, last = numbers->last;
-      rest = rest.substr(end);
-      return numbers.has_value();
-    };
-    const bool read = take('L', 'l', map.first_layer, map.last_layer) && take('H', 'h', map.first_head, map.last_head);
-    if (text.empty() || !read || !rest.empty()) {
-      refuse(
-          fmt::format("{} names no layers or heads: say L4H2, L4, H2 or L3-5, with commas between several; a word "
-                      "that holds @ stands in double quotes",
-                      in_quotes(text)));
-    }
-    return map;
-  }
-
   std::string_view text_;
 };
 
 }  // namespace
+
+std::vector<KnockOutMaps> parse_maps(std::string_view list) {
+  std::vector<KnockOutMaps> maps;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    maps.push_back(parse_map(trimmed(list.substr(begin, end - begin))));
+    begin = end + 1;
+  }
+  return maps;
+}
 
 KnockOutSpec parse_knock_out(std::string_view text) { return SpecParser(text).parse(); }
 

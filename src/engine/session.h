@@ -25,7 +25,16 @@
 #include "src/engine/score.h"
 #include "src/engine/study.h"
 
+namespace sightline::analysis {
+struct Output;
+class EdgeSweep;
+}  // namespace sightline::analysis
+
 namespace sightline::engine {
+
+struct Why;
+struct WhyMeasure;
+struct WhyOptions;
 
 /// The longest text that is read at all: far over what any model takes, so that a device cannot fill the memory.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
@@ -58,8 +67,8 @@ struct PromptedGeneration {
 };
 
 /// A model and its tokenizer, ready to look at texts. The one way through for command line, server, page and Python:
-/// text -> tokens -> model -> attention -> report. Nothing but `look()`, `score()`, `score_targets()`, `head_roles()`,
-/// `bench()`, `study()` and what `generate()` gives runs a model. Safe for concurrent calls.
+/// text -> tokens -> model -> attention -> report. Nothing but `look()`, `score()`, `score_targets()`, `why()`,
+/// `head_roles()`, `study()`, `bench()` and what `generate()` gives runs a model. Safe for concurrent calls.
 class Session {
  public:
   /// Opens a directory in Hugging Face layout (config.json, model.safetensors or shards, tokenizer.json) or a GGUF
@@ -128,6 +137,14 @@ class Session {
   /// What score() of so many tokens will take.
   MemoryPlan plan_score(std::int64_t tokens, const ScoreOptions& options = {}) const;
 
+  /// Where a word looks, and what changes without each of its edges (docs/why.md): a look for the weights, then passes
+  /// without an edge or a head each. Throws as look() and score_targets() do, and BadArgument for a word, maps or
+  /// answers that there are not; what was knocked out before the caller's progress ended it is kept.
+  Why why(const Prompt& prompt, const WhyOptions& options) const;
+
+  /// What why() of so many tokens will take.
+  MemoryPlan plan_why(std::int64_t tokens) const;
+
   /// How fast the model is here (measure()), with the session's threads. Throws what measure() throws; OutOfMemory,
   /// also where plan_bench() is more than there is.
   Bench bench(const BenchOptions& options = {}) const;
@@ -173,6 +190,12 @@ class Session {
   std::vector<LookToken> scored_tokens(ReadPrompt&& read) const;
   void run_windows(const ScoreOptions& options, std::int64_t prefix, Score& result) const;
   void run_targets(const ScoreOptions& options, std::int64_t longest, TargetScores& result) const;
+  analysis::Output why_output(const Prompt& prompt, const Look& look, const AxisItem& row,
+                              const WhyOptions& options) const;
+  std::vector<WhyMeasure> why_measures(const analysis::EdgeSweep& sweep, const WhyOptions& options) const;
+  std::vector<std::int32_t> answer_at_place(const std::string& answer) const;
+  std::vector<std::int32_t> answer_after(const Prompt& prompt, const std::vector<std::int32_t>& text,
+                                         const std::string& answer) const;
   std::optional<std::int64_t> memory() const;
 
   std::filesystem::path path_;
