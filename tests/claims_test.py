@@ -4,6 +4,7 @@
     tests/claims_test.py
 """
 
+import csv
 import json
 import os
 import pathlib
@@ -325,6 +326,46 @@ class Places(unittest.TestCase):
             self.assertEqual(evaluated(expression, lambda _: self.VALUE), expected, expression)
         for expression in ({"ratio": [1, 0]}, {"largest_difference": ["r:rows/0", "r:list/*/n"]}, {"mean": ["r:list/*/name"]}, {"difference": ["r:rows", 1]}):
             self.assertRaises(Failure, evaluated, expression, lambda _: self.VALUE)
+
+
+class Winograd(unittest.TestCase):
+    """Schemas as a table in GAP's format, and the table of made-up sentences: mentions stand where the table says."""
+
+    SCHEMA = """<schema><text><txt1>{}</txt1><pron> {} </pron><txt2>{}</txt2></text>
+        <answers><answer>{} </answer><answer>{}</answer></answers><correctAnswer> {} </correctAnswer></schema>"""
+
+    def table(self, *schemas):
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write("<collection>" + "".join(self.SCHEMA.format(*schema) for schema in schemas) + "</collection>")
+            file.flush()
+            done = subprocess.run([sys.executable, TOOL.parent / "winograd.py", file.name], capture_output=True, text=True, check=True)
+        return done.stdout, done.stderr
+
+    def check_places(self, table):
+        rows = list(csv.DictReader(table.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+        for row in rows:
+            for name in ("Pronoun", "A", "B"):
+                self.assertTrue(row["Text"][int(row[f"{name}-offset"]) :].startswith(row[name]), row)
+            self.assertEqual({row["A-coref"], row["B-coref"]}, {"TRUE", "FALSE"})
+        return rows
+
+    def test_schemas(self):
+        printed, said = self.table(("The trophy does not fit into\n the case because", "it", "is too large.", "The trophy", "the case", "A"),
+                                   ("Ann paid Bea, as", "her", "roof was mended by Bea.", "Ann", "Bea", "B."),
+                                   ("He saw", "his", "dog and the cat.", "the dog", "the cat", "A"),
+                                   ("She sat", "there", "alone.", "Ann", "Bea", "A"), ("Ann and", "she", ".", "Ann", "Ann", "A"))  # fmt: skip
+        rows = self.check_places(printed)
+        self.assertEqual([(row["A"], row["A-coref"], row["B"]) for row in rows],
+                         [("The trophy", "TRUE", "the case"), ("Ann", "FALSE", "Bea"), ("dog", "TRUE", "the cat")])  # fmt: skip
+        self.assertEqual(rows[0]["Text"], "The trophy does not fit into the case because it is too large.")
+        self.assertEqual(rows[1]["B-offset"], "9")  # the one before the pronoun
+        self.assertEqual(said, "winograd: 3 of 5 schemas\n")
+
+    def test_made_up_names(self):
+        rows = self.check_places((ROOT / "tests" / "data" / "claims" / "names.tsv").read_text(encoding="utf-8"))
+        nearer = [max("AB", key=lambda name: int(row[f"{name}-offset"])) for row in rows]
+        right = [row[f"{name}-coref"] == "TRUE" for row, name in zip(rows, nearer)]
+        self.assertEqual((len(rows), sum(right)), (24, 12))
 
 
 if __name__ == "__main__":
