@@ -288,6 +288,15 @@ class Claims(unittest.TestCase):
             said = self.run_tool("check", status=1)
             self.assertEqual(len(said.splitlines()), 1, said)
 
+    def test_a_file_is_made_on_the_way(self):
+        maker = self.folder / "maker.py"
+        maker.write_text("import sys; open(sys.argv[2], 'w').write(sys.argv[1])")
+        self.list.write_text(LIST.replace("first 'a text'", "first made.tsv") + f'[files."made.tsv"]\ncommand = "{maker} text made.tsv"\n')
+        self.generate()
+        self.assertRegex(self.calls()[0], r"^first /.*/made\.tsv -m ")
+        self.assertIn(f"`{maker} text made.tsv` makes `made.tsv`.", self.page.read_text())
+        self.assertIn("./sightline first made.tsv\n", self.page.read_text())
+
     def test_ends_when_asked_to(self):
         self.prints["second"] = "wait"
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -328,41 +337,16 @@ class Places(unittest.TestCase):
             self.assertRaises(Failure, evaluated, expression, lambda _: self.VALUE)
 
 
-class Winograd(unittest.TestCase):
-    """Schemas as a table in GAP's format, and the table of made-up sentences: mentions stand where the table says."""
+class MadeUpNames(unittest.TestCase):
+    """The table of made-up sentences: mentions stand where it says, and the nearer name is right in half of them."""
 
-    SCHEMA = """<schema><text><txt1>{}</txt1><pron> {} </pron><txt2>{}</txt2></text>
-        <answers><answer>{} </answer><answer>{}</answer></answers><correctAnswer> {} </correctAnswer></schema>"""
-
-    def table(self, *schemas):
-        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
-            file.write("<collection>" + "".join(self.SCHEMA.format(*schema) for schema in schemas) + "</collection>")
-            file.flush()
-            done = subprocess.run([sys.executable, TOOL.parent / "winograd.py", file.name], capture_output=True, text=True, check=True)
-        return done.stdout, done.stderr
-
-    def check_places(self, table):
-        rows = list(csv.DictReader(table.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
+    def test_table(self):
+        with open(ROOT / "tests" / "data" / "claims" / "names.tsv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
         for row in rows:
             for name in ("Pronoun", "A", "B"):
                 self.assertTrue(row["Text"][int(row[f"{name}-offset"]) :].startswith(row[name]), row)
             self.assertEqual({row["A-coref"], row["B-coref"]}, {"TRUE", "FALSE"})
-        return rows
-
-    def test_schemas(self):
-        printed, said = self.table(("The trophy does not fit into\n the case because", "it", "is too large.", "The trophy", "the case", "A"),
-                                   ("Ann paid Bea, as", "her", "roof was mended by Bea.", "Ann", "Bea", "B."),
-                                   ("He saw", "his", "dog and the cat.", "the dog", "the cat", "A"),
-                                   ("She sat", "there", "alone.", "Ann", "Bea", "A"), ("Ann and", "she", ".", "Ann", "Ann", "A"))  # fmt: skip
-        rows = self.check_places(printed)
-        self.assertEqual([(row["A"], row["A-coref"], row["B"]) for row in rows],
-                         [("The trophy", "TRUE", "the case"), ("Ann", "FALSE", "Bea"), ("dog", "TRUE", "the cat")])  # fmt: skip
-        self.assertEqual(rows[0]["Text"], "The trophy does not fit into the case because it is too large.")
-        self.assertEqual(rows[1]["B-offset"], "9")  # the one before the pronoun
-        self.assertEqual(said, "winograd: 3 of 5 schemas\n")
-
-    def test_made_up_names(self):
-        rows = self.check_places((ROOT / "tests" / "data" / "claims" / "names.tsv").read_text(encoding="utf-8"))
         nearer = [max("AB", key=lambda name: int(row[f"{name}-offset"])) for row in rows]
         right = [row[f"{name}-coref"] == "TRUE" for row, name in zip(rows, nearer)]
         self.assertEqual((len(rows), sum(right)), (24, 12))

@@ -1,7 +1,7 @@
 """The list of claims, claims.toml, as it is read and checked.
 
     [models.NAME]   about = "..."; and one of: default = true (the launcher's model), path = "DIR" from the root, import = [SOURCE, options...]
-    [files.NAME]    command = "TOOL ARGUMENTS": what it prints is the file; commands name it by NAME
+    [files.NAME]    command = "TOOL ARGUMENTS", one of which is NAME, the file that it makes; runs name it so, too
     [runs.NAME]     command = "look TEXT ...", without --json and -m; model = NAME, where it reads one
     [[claims]]      name, title, says, not_shown, and [[claims.numbers]]
 
@@ -125,6 +125,13 @@ def read_claim(values):
     return made(Claim, values | {"numbers": numbers}, where)
 
 
+def read_file_command(name, values):
+    command = tuple(shlex.split(values.get("command", "")))
+    if name not in command[1:]:
+        raise Failure(f"file {name}: a command that makes {name} was expected")
+    return command
+
+
 def read_run(name, values, models):
     where = f"run {name}"
     command = tuple(shlex.split(values.get("command", "")))
@@ -146,7 +153,7 @@ def read_list(path):
         if "import" in values:
             values = values | {"import": tuple(values["import"])}
         models[name] = made(Model, values | {"name": name}, f"model {name}", **{"import": "source"})
-    files = {name: tuple(shlex.split(values["command"])) for name, values in found.get("files", {}).items()}
+    files = {name: read_file_command(name, values) for name, values in found.get("files", {}).items()}
     runs = {name: read_run(name, values, models) for name, values in found.get("runs", {}).items()}
     claims = tuple(read_claim(values) for values in found.get("claims", []))
     check_names(runs, claims)

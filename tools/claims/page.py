@@ -102,6 +102,6 @@ def page(claims, values):
     """The whole of docs/claims.md; values: claim -> what -> {"number", "baseline"}."""
     check_values(claims, values)
     models = " ".join(f"`{model.name}` is {model.about}." for model in claims.models.values() if not model.default)
-    files = " ".join(f"`{name}` is what `{' '.join(command)}` prints." for name, command in claims.files.items())
+    files = " ".join(f"`{' '.join(command)}` makes `{name}`." for name, command in claims.files.items())
     parts = [HEAD.format(models=f"{models} {files}".strip()), overview(claims, values)]
     return "\n".join(parts + [section(claims, claim, values[claim.name]) for claim in claims.claims])

@@ -110,9 +110,9 @@ class Runner:
         self.printed([PYTHON, str(IMPORT), source, str(directory), *options], f"import of {model.name}")
 
     def file(self, name):
-        tool, *arguments = self.claims.files[name]
-        check_there(arguments)
-        path = self.scratch / name
+        """A file that a tool makes, which takes its name among its arguments."""
+        command, path = self.claims.files[name], self.scratch / name
+        check_there(command)
         if not path.exists():
-            path.write_bytes(self.printed([sys.executable, tool, *arguments], tool))
+            self.printed([sys.executable, *(str(path) if argument == name else argument for argument in command)], command[0])
         return str(path)
