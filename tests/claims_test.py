@@ -317,7 +317,8 @@ class Places(unittest.TestCase):
 
     def test_paths(self):
         for path, expected in {
-            "a~1b/~0": 1, "list/1/name": "y", "list/name=z/n": 2, "list/*/n": [1, 2, 2], "list/0:2/n": [1, 2], "list/-1:/n": [2],
+            "a~1b/~0": 1, "list/1/name": "y", "list/name=z/n": 2, "list/n=2&name=y/name": "y", "list/n=1&name=y/n": None,
+            "list/*/n": [1, 2, 2], "list/0:2/n": [1, 2], "list/-1:/n": [2],
             "rows/*/1": [2, 4], "rows/*/*": [1, 2, 3, 4], "rows/n=1": None, "list/n=2/name": None, "list/3": None, "list/-1": None, "list/5:/n": None,
             "rows/0/0/x": None, "list/*/m": None, "": None,
         }.items():  # fmt: skip

@@ -3,6 +3,7 @@
 A place is RUN:PATH, steps with "/" between, as in a JSON pointer:
 
     explanations/0/keys/token=2/weight    a member, an entry of a list, the one entry whose "token" is 2
+    heads/layer=4&head=2/score            the one whose "layer" is 4 and whose "head" is 2
     tokens/0:9/log_probability            of entries 0 to 8 each; `*` of all
 
 With a slice or `*` a place is a list of values, else one value.
@@ -16,14 +17,16 @@ import statistics
 from failure import Failure
 
 SLICE = re.compile(r"(-?\d*):(-?\d*)")
-CHOICE = re.compile(r"(\w+)=(.*)", re.DOTALL)
+CHOICE = re.compile(r"\w+=[^&]*(&\w+=[^&]*)*")
 
 
-def found_entry(values, key, wanted):
-    """The one entry of a list of objects whose `key` reads `wanted`."""
-    found = [value for value in values if isinstance(value, dict) and key in value and spelt(value[key]) == wanted]
+def found_entry(values, choice):
+    """The one entry of a list of objects that reads so under each key."""
+    wanted = [part.partition("=")[::2] for part in choice.split("&")]
+    objects = [value for value in values if isinstance(value, dict)]
+    found = [value for value in objects if all(key in value and spelt(value[key]) == text for key, text in wanted)]
     if len(found) != 1:
-        raise Failure(f"{len(found)} entries have {key}={wanted}")
+        raise Failure(f"{len(found)} entries have {choice}")
     return found[0]
 
 
@@ -44,8 +47,8 @@ def stepped(value, step):
     if part := SLICE.fullmatch(step):
         begin, end = (int(bound) if bound else None for bound in part.groups())
         return value[begin:end], True
-    if choice := CHOICE.fullmatch(step):
-        return found_entry(value, *choice.groups()), False
+    if CHOICE.fullmatch(step):
+        return found_entry(value, step), False
     if not re.fullmatch(r"\d+", step) or int(step) >= len(value):
         raise Failure(f"a list of {len(value)} has no {step}")
     return value[int(step)], False
