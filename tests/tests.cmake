@@ -49,6 +49,10 @@ if(NOT SIGHTLINE_ATTENTION_ONLY)
   add_test(NAME conform.published COMMAND ${import_python} ${PROJECT_SOURCE_DIR}/tests/published_models_test.py)
   set_tests_properties(conform.published PROPERTIES SKIP_RETURN_CODE 77
     ENVIRONMENT "SIGHTLINE_CONFORM=$<TARGET_FILE:sightline-conform>;SIGHTLINE=$<TARGET_FILE:sightline>")
+  # docs/claims.md, each number of it measured again but times.
+  add_test(NAME claims COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/claims/claims.py check)
+  set_tests_properties(claims PROPERTIES ENVIRONMENT SIGHTLINE=$<TARGET_FILE:sightline> SKIP_RETURN_CODE 77 TIMEOUT 900)
+  add_test(NAME claims.program COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/claims_test.py)
   # What is installed has no sanitizer to offer to programs that link it.
   if(SIGHTLINE_INSTALL AND NOT SIGHTLINE_SANITIZE)
     add_test(NAME package COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/package_test.py)
