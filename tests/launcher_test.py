@@ -240,12 +240,22 @@ class Launcher(unittest.TestCase):
         model = self.cache / "all-MiniLM-L6-v2"
         without = [["--help"], ["look", "x", "-m", "dir"], ["map", "--model=dir"], ["look", "-h"], [], ["info", "dir"]]
         without += [["info", "--color", "never", "dir"], ["info", "--color=never", "dir"]]
+        without += [["study"], ["study", "scale"], ["study", "cost", "--max", "4096", "-o", "x.png"], ["score", "x"]]
         for arguments in without:
             self.assertEqual(self.launch(*arguments)[0], 0)
             self.assertFalse(model.exists(), arguments)
         self.assertEqual(self.launch("look", "x")[0], 0)
         self.assertEqual((model / "config.json").read_text(), "{}")
         self.assertEqual(self.launch("look", "x"), (0, f"<{self.top}><look><x>", ""))
+
+    def test_fetches_the_model_for_commands_of_analysis(self):
+        self.expect_own_wheel()
+        model = self.cache / "all-MiniLM-L6-v2"
+        wanting = [["compare", "x", "y"], ["heads"], ["why", "x", "--token", "x"], ["study", "many", "x"]]
+        for arguments in [*wanting, ["study", "--json", "scale", "x"], ["study", "context", "-f", "file"]]:
+            self.assertEqual(self.launch(*arguments)[0], 0)
+            self.assertTrue(model.exists(), arguments)
+            shutil.rmtree(model)
 
     def test_does_not_take_the_value_of_an_option_for_a_model(self):
         self.expect_own_wheel()
