@@ -53,9 +53,9 @@ void SelfAttention::run(int layer, const AttentionWeights& weights, const float*
   const TransformerConfig& config = pass_.config;
   const Heads heads = project(weights, x);
   turn(layer, weights, heads);
-  float* mixed = pass_.memory.mixed.of_size(pass_.rows() * config.query_heads * config.head_width);
+  float* mixed = pass_.memory.mixed.of_size(pass_.query_rows() * config.query_heads * config.head_width);
   for (std::size_t s = 0; s < pass_.sequences.size(); ++s) attend(layer, static_cast<int>(s), weights, heads);
-  apply(pass_, weights.output, mixed, pass_.rows(), y);
+  apply(pass_, weights.output, mixed, pass_.query_rows(), y);
 }
 
 // Norms and ropes of queries and keys.
@@ -107,19 +107,21 @@ SelfAttention::Heads SelfAttention::project_fused(const AttentionWeights& weight
 }
 
 AttentionProblem SelfAttention::make_problem(int layer, int sequence, const AttentionWeights& weights,
-                                             const Heads& heads) const {
+                                             const Heads& heads) {
   const TransformerConfig& config = pass_.config;
   const PassSequence& text = pass_.sequences[sequence];
   const std::int64_t begin = pass_.row_begin[sequence], length = text.length();
   AttentionProblem problem;
-  problem.q = tensor_of(heads.query, begin, length, config.head_width);
+  problem.q = tensor_of(heads.query, begin + text.query_begin() - text.begin, text.query_end() - text.query_begin(),
+                        config.head_width);
   problem.causal = config.causal;
   if (config.pattern[layer].window > 0) problem.window_left = config.pattern[layer].window - 1;
   problem.scale = config.attention_scale;
   problem.softcap = config.attention_softcap;
   if (weights.sinks != nullptr) problem.sinks = {weights.sinks, static_cast<std::size_t>(config.query_heads)};
   if (text.known != nullptr) {
-    text.known->read_whole(layer, text.begin, problem);
+    text.known->read_whole(layer, problem);
+    place_queries(text.query_begin(), problem);
     return problem;
   }
   problem.k = tensor_of(heads.key, begin, length, config.head_width);
@@ -133,7 +135,14 @@ AttentionProblem SelfAttention::make_problem(int layer, int sequence, const Atte
     text.pruned->layer(layer).write(problem.k, problem.v, text.begin);
     text.pruned->layer(layer).bind(problem);
   }
+  if (problem.q.shape[2] < length) place_queries(text.query_begin(), problem);
   return problem;
+}
+
+void SelfAttention::place_queries(std::int64_t position, AttentionProblem& problem) {
+  span_ = problem.sequences.empty() ? SequenceSpan{} : problem.sequences.front();
+  span_.query_position = position;
+  problem.sequences = {&span_, 1};
 }
 
 void SelfAttention::attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) {
@@ -146,7 +155,7 @@ void SelfAttention::attend(int layer, int sequence, const AttentionWeights& weig
   if (PrunedKeys* pruned = pass_.sequences[sequence].pruned) call.key_positions = pruned->layer(layer).seen_positions();
   const Observations see = options.observer != nullptr ? options.observer->request(call) : Observations{};
   const std::int64_t length = problem.q.shape[2], width = config.query_heads * config.head_width;
-  float* mixed = pass_.memory.mixed.of_size(pass_.rows() * width) + pass_.row_begin[sequence] * width;
+  float* mixed = pass_.memory.mixed.of_size(pass_.query_rows() * width) + pass_.query_begin[sequence] * width;
   const MutableTensorView out{mixed, DType::f32, problem.q.shape, {length * width, config.head_width, width, 1}};
   run_attention(call, out, see);
   if (options.observer != nullptr) options.observer->done(call);
