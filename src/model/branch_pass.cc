@@ -129,6 +129,23 @@ void BranchPass::begin_rows(int layer) {
     if (is_last(layer)) text.queries = trunk_.asked_rows();
   }
   rows_->begin(memory_);
+  rows_->pass->same_as = same_rows(layer);
+}
+
+// Pass::same_as: rows that the layer below, in which their branches joined, has left as they are in the whole pass.
+std::vector<std::int64_t> BranchPass::same_rows(int layer) const {
+  std::vector<std::int64_t> same, first(static_cast<std::size_t>(trunk_.tokens()), -1);
+  for (std::size_t i = 0; i < joined_; ++i) {
+    const BranchPlan& plan = branches_[order_[i]].plan;
+    for (std::int64_t row = plan.first_row; row < trunk_.tokens(); ++row) {
+      const auto at = std::ssize(same);
+      const bool own = plan.layer + 1 < layer || std::ranges::binary_search(plan.rows, row);
+      std::int64_t& of_whole = first[static_cast<std::size_t>(row)];
+      if (!own && of_whole < 0) of_whole = at;
+      same.push_back(own ? at : of_whole);
+    }
+  }
+  return same;
 }
 
 // All rows of those that joined in a layer below. In the last layer rows that nobody asks for end with their keys.
@@ -136,9 +153,11 @@ void BranchPass::run_joined(int layer) {
   if (joined_ == 0) return;
   if (rows_ == nullptr || (is_last(layer) && trunk_.asked_rows() != held_)) begin_rows(layer);
   const TransformerConfig& config = trunk_.config();
-  const auto rows = static_cast<double>(rows_->pass->rows()), queries = static_cast<double>(rows_->pass->query_rows());
+  const auto projected = static_cast<double>(rows_->pass->projected_rows()),
+             queries = static_cast<double>(rows_->pass->query_rows());
   rows_->layers->run(layer, std::span(hidden_).first(static_cast<std::size_t>(joined_rows() * width())));
-  done_ += rows * (query_flops(config) + key_value_flops(config)) +
+  rows_->pass->same_as.clear();
+  done_ += projected * (query_flops(config) + key_value_flops(config)) +
            queries * (attention_output_flops(config) + feed_forward_flops(config)) +
            rows_->pairs(layer) * pair_flops(config);
 }

@@ -49,6 +49,7 @@ class BranchPass {
   std::int64_t joined_rows() const;
   void number_rows();
   void begin_rows(int layer);
+  std::vector<std::int64_t> same_rows(int layer) const;
   void run_joined(int layer);
   void join(int layer, std::size_t end);
   void join_with(std::size_t b, int layer, const float* cut);

@@ -50,7 +50,8 @@ struct BranchWork {
 };
 
 /// Passes over one text that differ in a few edges. What a knock-out leaves alone is not computed again: the layers
-/// below the first one that it is in, of that layer all but the rows that it cuts, in causal models the rows before
+/// below the first one that it is in, of that layer all but the rows that it cuts (which
+/// the layer above projects once for many branches), in causal models the rows before
 /// the first of these in all layers, of the last layer what comes after the keys of rows that nobody asks for, and
 /// logits of other rows. Linear layers see the rows of many branches at once.
 /// Values are, bit for bit, those of Transformer::forward() with the same knock-outs.

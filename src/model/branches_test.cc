@@ -276,7 +276,8 @@ TEST(BranchWork, IsWhatThePartsTake) {
   const BranchWork work = work_of(transformer, text, {edge, edge}, {9, 10});
   EXPECT_EQ(2 * whole, work.naive);
   const double branch = row - keys + 8 * pair + 2 * (3 * row + (8 + 9 + 10) * pair) + logits;
-  EXPECT_EQ(whole + 2 * branch, work.done);
+  // In the second layer rows 8 and 9 have the whole pass's input, and are projected once.
+  EXPECT_EQ(whole + 2 * branch - 2 * (query + keys), work.done);
   EXPECT_EQ(work.naive / work.done, work.ratio());
   // In the last layer, a row whose logits are not asked for.
   const Branch last{{{.layers = {2}, .rows = {{7, 8}}, .keys = {{2, 3}}}}};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sightline/transformer.h"
@@ -50,6 +51,12 @@ struct Pass {
   std::int64_t rows() const { return row_begin.back(); }
   /// Of these rows those that go on from attention: sequence s owns [query_begin[s], query_begin[s + 1]) of them.
   std::int64_t query_rows() const { return query_begin.back(); }
+  /// Rows that attention projects to queries, keys and values.
+  std::int64_t projected_rows() const {
+    std::int64_t count = same_as.empty() ? rows() : 0;
+    for (std::size_t row = 0; row < same_as.size(); ++row) count += std::cmp_equal(same_as[row], row);
+    return count;
+  }
   /// Whether keys and values are there already, for all sequences or none.
   bool queries_alone() const { return !sequences.empty() && sequences.front().known != nullptr; }
 
@@ -58,6 +65,9 @@ struct Pass {
   const ForwardOptions& options;
   PassMemory& memory;
   std::vector<std::int64_t> row_begin{0}, query_begin{0};
+  // [rows] the first row that goes into the next layer with the same bits as each, which is projected for all of them;
+  // empty: each row by itself.
+  std::vector<std::int64_t> same_as;
 };
 
 /// y = layer(x), with the pass's threads and precision.

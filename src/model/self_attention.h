@@ -30,6 +30,7 @@ class SelfAttention {
 
   Heads project(const AttentionWeights& weights, const float* x);
   Heads project_fused(const AttentionWeights& weights, const float* x);
+  void project_rows(const ops::Linear& layer, const float* x, float* y) const;
   void turn(int layer, const AttentionWeights& weights, const Heads& heads) const;
   void attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads);
   void run_attention(const LayerAttention& call, const MutableTensorView& out, Observations see);
