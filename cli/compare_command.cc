@@ -10,6 +10,7 @@
 #include "cli/compare_picture.h"
 #include "cli/compare_view.h"
 #include "cli/interrupt.h"
+#include "cli/output_files.h"
 #include "cli/picture_file.h"
 #include "cli/streams.h"
 #include "cli/view.h"
@@ -27,6 +28,7 @@ void require_usable(const Options& options) {
     throw UsageError(fmt::format("--top is {}: it can be 1 to {}", *options.top, kMostRows));
   }
   require_picture(options.output, "a comparison is");
+  require_writable({options.output}, options.compare.files);
 }
 
 // Those of the arguments, then those of -f.
@@ -67,7 +69,6 @@ engine::Look look_at(const engine::Session& session, const std::string& text, co
   how.progress = &progress;
   engine::Look look = session.look(text, how);
   progress.end();
-  note_what_is_missing(look);
   return look;
 }
 
@@ -78,7 +79,10 @@ engine::TextPair read_pair(const Options& options) {
   require_text(session, texts[1], "second", options);
   const engine::Look a = look_at(session, texts[0], "first", options);
   const engine::Look b = texts[0] == texts[1] ? a : look_at(session, texts[1], "second", options);
-  return {a, b, options.pieces};
+  engine::TextPair pair(a, b, options.pieces);
+  note_what_is_missing(a, "the first text");
+  if (texts[0] != texts[1]) note_what_is_missing(b, "the second text");
+  return pair;
 }
 
 engine::CompareOptions compare_options(const Options& options, Progress* progress) {
@@ -122,8 +126,8 @@ void run_compare(const Options& options) {
     add_caveat(painter);
     write_output(painter.result());
   }
-  check_interrupt();
   draw(pair, comparison, how.top, options);
+  check_interrupt();
 }
 
 }  // namespace sightline::cli

@@ -73,7 +73,9 @@ class RoleTable {
       painter_.text(pad(shown == 0 ? title_of(finding) : "")).text(" ");
       painter_.bold(pad_right(head_name(roles_.scores, finding.maps[i]), 7, true)).text(" ");
       painter_.tinted(tally.score(), fmt::format("{:>6.3f}", tally.score()));
-      painter_.text(fmt::format(" {:>6.3f} {:>8.3f}", tally.mean_weight(), tally.baseline()));
+      const double weight = tally.mean_weight();
+      painter_.text(
+          fmt::format("{} {:>8.3f}", known_number(weight, fmt::format(" {:>6.3f}", weight)), tally.baseline()));
       painter_.soft(fmt::format("  {:<16}{:>6.0f}", shown == 0 ? role(finding).baseline : "", tally.questions));
       painter_.newline();
       ++shown;

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
+#include "cli/output_files.h"
 #include "cli/picture_file.h"
 #include "cli/prompt_input.h"
 #include "cli/streams.h"
@@ -50,6 +51,7 @@ void draw(const engine::ModelFacts& model, const engine::Why& why, const Options
 void run_why(const Options& options) {
   if (options.top.value_or(1) < 1) throw BadArgument(fmt::format("top is {}: it can be 1 or more", *options.top));
   require_picture(options.output, "edges are");
+  require_writable({options.output}, {options.file});
   PassLine progress("knocking out:");
   const PromptInput input = read_prompt(options);
   const engine::Session session = open_session(options);
