@@ -259,16 +259,16 @@ class CacheStudy {
   }
 
   void add_charts() {
-    const auto series = [&](const char* name, ColumnIndex of) {
-      return ChartSeries{name, column(kLength), column(of)};
-    };
-    const ChartAxis x{"tokens n", true};
-    study_.charts.push_back(
-        {"Time of a token", x, {"ms", true}, {series("with a cache", kWith), series("without", kWithout)}});
-    study_.charts.push_back({"Tokens a second",
-                             x,
-                             {"tokens/s", true},
-                             {series("with a cache", kRateWith), series("without", kRateWithout)}});
+    add_chart("Time of a token", "ms", kWith, kWithout);
+    add_chart("Tokens a second", "tokens/s", kRateWith, kRateWithout);
+  }
+
+  void add_chart(const char* title, const char* unit, ColumnIndex with, ColumnIndex without) {
+    Chart& chart = study_.charts.emplace_back();
+    chart.title = title;
+    chart.x = {"tokens n", true};
+    chart.y = {unit, true};
+    chart.series = {{"with a cache", column(kLength), column(with)}, {"without", column(kLength), column(without)}};
   }
 
   const StudyInput& input_;

@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "src/analysis/layer_pass.h"
+#include "src/analysis/layer_measure.h"
 #include "src/analysis/reach.h"
 
 namespace sightline::analysis {

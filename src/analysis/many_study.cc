@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "src/analysis/average_heads.h"
-#include "src/analysis/layer_pass.h"
+#include "src/analysis/layer_measure.h"
 #include "src/model/transformer_impl.h"
 
 namespace sightline::analysis {

@@ -10,7 +10,7 @@
 #include "src/analysis/average_heads.h"
 #include "src/analysis/cache_study.h"
 #include "src/analysis/context_study.h"
-#include "src/analysis/layer_pass.h"
+#include "src/analysis/layer_measure.h"
 #include "src/analysis/many_study.h"
 #include "src/model/reference_testing.h"
 

@@ -3,6 +3,7 @@
 #include "sightline/attention.h"
 #include "src/analysis/divergence.h"
 #include "src/engine/memory.h"
+#include "src/engine/report_fields.h"
 #include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
@@ -11,16 +12,10 @@ namespace {
 ReportJson index_or_null(std::int64_t index) { return index < 0 ? ReportJson() : ReportJson(index); }
 
 ReportJson text_json(const Look& look, const Axis& axis) {
-  ReportJson items = ReportJson::array();
-  for (const AxisItem& item : axis) {
-    items.push_back({{"label", item.label},
-                     {"token_begin", item.token_begin},
-                     {"token_end", item.token_end},
-                     {"byte_begin", item.byte_begin},
-                     {"byte_end", item.byte_end},
-                     {"special", item.special}});
-  }
-  return {{"text", look.text()}, {"tokens", look.tokens().size()}, {"cut_tokens", look.cut_tokens()}, {"items", items}};
+  return {{"text", look.text()},
+          {"tokens", look.tokens().size()},
+          {"cut_tokens", look.cut_tokens()},
+          {"items", axis_json(axis)}};
 }
 
 ReportJson items_json(const TextPair& pair) {

@@ -363,16 +363,12 @@ TEST(CompareReport, IsDocumentedFieldByField) {
        {CompareOptions{.token = "on", .named = {"cat", "mat"}}, CompareOptions{.token = "cat"}, CompareOptions{}}) {
     written.merge(testing::fields_of(compare_report(pair, compare(pair, options), 8)));
   }
-  const std::set<std::string> documented = testing::documented_fields("## A comparison");
-  ASSERT_GT(documented.size(), 30u);
+  std::set<std::string> fields = {"notes[]"};  // there where something is not finite
   for (std::string field : written) {
-    if (field.starts_with("model.")) continue;
     if (field.starts_with("offered[].")) field.replace(0, 7, "rows");
-    EXPECT_TRUE(documented.count(field)) << field << " is not in docs/report.md";
+    fields.insert(field);
   }
-  for (const std::string& field : documented) {
-    EXPECT_TRUE(field == "notes[]" || written.count(field)) << field << " is in docs/report.md, not in the report";
-  }
+  testing::expect_documented("## A comparison", fields);
 }
 
 TEST(CompareReport, HasWeightsOfTheFirstRowsAndNumbersOfAll) {

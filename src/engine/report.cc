@@ -43,19 +43,6 @@ ReportJson tokens_json(const Look& look) {
   return json;
 }
 
-ReportJson words_json(const Look& look) {
-  ReportJson json = ReportJson::array();
-  for (const AxisItem& word : look.words()) {
-    json.push_back({{"label", word.label},
-                    {"token_begin", word.token_begin},
-                    {"token_end", word.token_end},
-                    {"byte_begin", word.byte_begin},
-                    {"byte_end", word.byte_end},
-                    {"special", word.special}});
-  }
-  return json;
-}
-
 ReportJson dropped_json(const Look& look) {
   ReportJson json = ReportJson::array();
   for (const auto& [begin, end] : look.dropped()) {
@@ -280,7 +267,7 @@ ReportJson build_report(const Look& look, const ReportOptions& options, std::spa
                        {"text", look.text()},
                        {"cut_tokens", look.cut_tokens()},
                        {"tokens", options.axes ? tokens_json(look) : ReportJson::array()},
-                       {"words", options.axes ? words_json(look) : ReportJson::array()},
+                       {"words", options.axes ? axis_json(look.words()) : ReportJson::array()},
                        {"dropped", options.axes ? dropped_json(look) : ReportJson::array()},
                        {"segments", look.segments().names},
                        {"offsets", kOffsets},

@@ -21,6 +21,17 @@ std::vector<std::size_t> shown_items(const Axis& all, const std::vector<std::siz
 
 std::vector<float> as_floats(std::span<const double> values) { return {values.begin(), values.end()}; }
 
+ReportJson item_json(const AxisItem& item) {
+  return {{"label", item.label},           {"token_begin", item.token_begin}, {"token_end", item.token_end},
+          {"byte_begin", item.byte_begin}, {"byte_end", item.byte_end},       {"special", item.special}};
+}
+
+ReportJson axis_json(const Axis& axis) {
+  ReportJson json = ReportJson::array();
+  for (const AxisItem& item : axis) json.push_back(item_json(item));
+  return json;
+}
+
 ReportJson sentences_json(const Answer& answer, ReportNumbers& number) {
   ReportJson json = ReportJson::array();
   for (const SegmentMeans& sentence : answer.sentences) {

@@ -58,6 +58,10 @@ std::vector<MapId> report_maps(const Look& look, const ReportOptions& options);
 std::vector<float> as_floats(std::span<const double> values);
 ReportJson sentences_json(const Answer& answer, ReportNumbers& number);
 
+/// The items of an axis: words or tokens, with the places where they stand.
+ReportJson item_json(const AxisItem& item);
+ReportJson axis_json(const Axis& axis);
+
 /// What a map's scores went through, and which keys its rows see.
 ReportJson score_json(const ScoreRule& rule);
 

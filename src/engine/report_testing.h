@@ -1,6 +1,8 @@
 #ifndef SIGHTLINE_ENGINE_REPORT_TESTING_H_
 #define SIGHTLINE_ENGINE_REPORT_TESTING_H_
 
+#include <gtest/gtest.h>
+
 #include <fstream>
 #include <set>
 #include <string>
@@ -47,6 +49,20 @@ inline std::set<std::string> documented_fields(const std::string& heading) {
     fields.insert(line.substr(3, line.find('`', 3) - 3));
   }
   return fields;
+}
+
+/// Holds a kind of report to the tables under its heading: every field that was written is there, and every field there
+/// was written. What stands in `model` is the report's to tell.
+inline void expect_documented(const std::string& heading, std::set<std::string> written) {
+  const std::set<std::string> documented = documented_fields(heading);
+  std::erase_if(written, [](const std::string& field) { return field.starts_with("model."); });
+  ASSERT_GT(documented.size(), 20u) << heading;
+  for (const std::string& field : written) {
+    EXPECT_TRUE(documented.count(field)) << field << " is not in docs/report.md: " << heading;
+  }
+  for (const std::string& field : documented) {
+    EXPECT_TRUE(written.count(field)) << field << " is in docs/report.md, not in the report: " << heading;
+  }
 }
 
 }  // namespace sightline::engine::testing

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sightline/error.h"
+#include "src/engine/report_testing.h"
 #include "src/engine/study_report.h"
 
 namespace sightline::engine {
@@ -56,6 +57,9 @@ TEST(StudyReport, HoldsAllThatWasMeasured) {
   EXPECT_EQ(json.at("figures")[0].at("timed"), true);
   EXPECT_EQ(json.at("complete"), false);
   EXPECT_EQ(json.at("notes").size(), 1u);  // on the value that is none
+  std::set<std::string> written = testing::fields_of(json);
+  written.merge(testing::fields_of(study_list_report()));
+  testing::expect_documented("## A study", written);
 }
 
 }  // namespace

@@ -5,17 +5,11 @@
 
 #include "sightline/attention.h"
 #include "src/engine/memory.h"
+#include "src/engine/report_fields.h"
 #include "src/engine/report_numbers.h"
 
 namespace sightline::engine {
 namespace {
-
-ReportJson item_json(const AxisItem& item) {
-  return {{"label", item.label},
-          {"token_begin", item.token_begin},
-          {"token_end", item.token_end},
-          {"special", item.special}};
-}
 
 ReportJson tokens_json(const Why& why) {
   ReportJson json = ReportJson::array();
@@ -119,12 +113,6 @@ class WhyJson {
   ReportNumbers number_;
 };
 
-ReportJson items_json(const Axis& items) {
-  ReportJson json = ReportJson::array();
-  for (const AxisItem& item : items) json.push_back(item_json(item));
-  return json;
-}
-
 }  // namespace
 
 std::string_view measure_name(WhyMeasure::Kind kind) {
@@ -150,7 +138,7 @@ ReportJson why_report(const ModelFacts& model, const Why& why) {
                        {"model", model_json(model)},
                        {"text", why.text},
                        {"tokens", tokens_json(why)},
-                       {"items", items_json(why.items)},
+                       {"items", axis_json(why.items)},
                        {"row", item_json(why.row)},
                        {"block", why.block},
                        {"maps", maps_json(why)}};

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "src/engine/report_testing.h"
 #include "src/engine/session.h"
 #include "src/engine/testing.h"
 #include "src/engine/why_report.h"
@@ -352,6 +353,13 @@ TEST(WhyReport, HoldsAllOfIt) {
   EXPECT_EQ(json.at("direct")[0].at("heads")[1].size(), 4u);
   EXPECT_GT(json.at("work").at("ratio").get<double>(), 1);
   EXPECT_EQ(json.at("complete"), true);
+}
+
+TEST(WhyReport, IsDocumentedFieldByField) {
+  Why why = decoder().why({kCat}, about("mat", {" cat", " sat"}, "head"));
+  why.place = 0;  // as of a masked token
+  why.notes = {"a note"};
+  testing::expect_documented("## Where and why", testing::fields_of(why_report(decoder().model(), why)));
 }
 
 TEST(Why, OfMiniLmSetsWhereItLooksBesideWhatDependsOnIt) {

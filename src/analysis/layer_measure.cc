@@ -1,4 +1,4 @@
-#include "src/analysis/layer_pass.h"
+#include "src/analysis/layer_measure.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-#ifndef SIGHTLINE_ANALYSIS_LAYER_PASS_H_
-#define SIGHTLINE_ANALYSIS_LAYER_PASS_H_
+#ifndef SIGHTLINE_ANALYSIS_LAYER_MEASURE_H_
+#define SIGHTLINE_ANALYSIS_LAYER_MEASURE_H_
 
 #include <functional>
 
@@ -20,4 +20,4 @@ std::string head_label(std::int64_t layer, std::int64_t head);
 
 }  // namespace sightline::analysis
 
-#endif  // SIGHTLINE_ANALYSIS_LAYER_PASS_H_
+#endif  // SIGHTLINE_ANALYSIS_LAYER_MEASURE_H_
