@@ -19,25 +19,16 @@ bool is_device(const std::string& path) {
   return fs::is_other(fs::status(path, ignored));
 }
 
-// Devices are never the same: what is written to one does not take the other's place.
+// What is written to a device does not take its place.
 bool same_file(const std::string& a, const std::string& b) {
-  if (a.empty() || b.empty() || is_device(a) || is_device(b)) return false;
-  std::error_code none, ignored;
-  if (fs::equivalent(a, b, none) && !none) return true;
-  const fs::path first = fs::weakly_canonical(a, ignored), second = fs::weakly_canonical(b, ignored);
-  return !first.empty() && first == second;
+  std::error_code missing;
+  return fs::equivalent(a, b, missing) && !missing && !is_device(a);
 }
 
 }  // namespace
 
 void require_writable(const std::vector<std::string>& written, const std::vector<std::string>& read) {
-  for (std::size_t i = 0; i < written.size(); ++i) {
-    const std::string& path = written[i];
-    for (std::size_t j = 0; j < i; ++j) {
-      if (same_file(written[j], path)) {
-        throw UsageError(fmt::format("{}: two outputs would be written there: give each a file of its own", path));
-      }
-    }
+  for (const std::string& path : written) {
     for (const std::string& source : read) {
       if (same_file(source, path)) {
         throw UsageError(fmt::format("{}: is read, and would be written over: name another file", path));

@@ -106,6 +106,17 @@ class Winograd(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(": No such file or directory\n", done.stderr)
 
+    def test_outputs_are_named_and_take_no_sources_place(self):
+        source, link = self.folder / "in.xml", self.folder / "link.tsv"
+        content = collection(JAR)
+        source.write_bytes(content)
+        link.symlink_to(source)
+        for out, says in ((source, "would be written over"), (link, "would be written over"), ("/dev/full", "/dev/full: ")):
+            done = subprocess.run([sys.executable, TOOL, source, out], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (1, "", 1), done.stderr)
+            self.assertIn(says, done.stderr)
+            self.assertEqual(source.read_bytes(), content)
+
     def test_collection_itself(self):
         if not COLLECTION.exists():
             self.skipTest(f"no {COLLECTION}")

@@ -106,11 +106,17 @@ def main():
     parser.add_argument("out", type=pathlib.Path, metavar="OUT.tsv")
     paths = parser.parse_args()
     try:
-        paths.out.write_text(table_of(read(paths.source)), encoding="utf-8", newline="\n")
+        if paths.out.exists() and paths.out.samefile(paths.source):
+            raise Refused("is read, and would be written over: name another file")
+        table = table_of(read(paths.source))
     except Refused as refused:
         sys.exit(f"{paths.source}: {refused}")
     except OSError as error:
-        sys.exit(f"{error.filename}: {error.strerror}")
+        sys.exit(f"{paths.source}: {error.strerror}")
+    try:
+        paths.out.write_text(table, encoding="utf-8", newline="\n")
+    except OSError as error:  # of a full disk it has no name
+        sys.exit(f"{paths.out}: {error.strerror}")
 
 
 if __name__ == "__main__":
