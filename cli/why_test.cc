@@ -41,8 +41,9 @@ void expect_parts(const Outcome& outcome, const std::vector<std::string>& parts)
 TEST(WhyCommand, ListsEdgesWithTheLargestEffectsFirst) {
   const Outcome shown = why({kText, "--token", "mat"});
   expect_parts(shown, {"\"mat\" in tiny-decoder: 6 edges, each edge in all maps at once", "(the model's likeliest)",
-                       "weight", "rollout", "Spearman's rank correlation", "Effect of a whole head knocked out",
-                       "times as many", "Attention weights show where information flowed, not why."});
+                       "unrelated ones reach 0.88 one time", "weight", "rollout", "Spearman's rank correlation",
+                       "Effect of a whole head knocked out", "times as many",
+                       "Attention weights show where information flowed, not why."});
   const json report = json_of(why({kText, "--token", "mat", "--json"}));
   double before = INFINITY;
   std::size_t at = 0;

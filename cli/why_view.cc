@@ -207,9 +207,16 @@ class WhyView {
           fmt::format("Spearman's rank correlation with the size of effect{}, over {} edges: ", of, why_.edges.size())},
          {Ink::plain,
           fmt::format("weight {}, {} {}, rollout {}", number(why_.correlation.weight), painter_.glyph("|w·v|", "|w*v|"),
-                      number(why_.correlation.value_weight), number(why_.correlation.rollout))}});
+                      number(why_.correlation.value_weight), number(why_.correlation.rollout))},
+         {Ink::soft, chance_text()}});
     if (!has_maps()) return;
     why_.by_map.front().head > 0 ? add_correlations_of_heads() : add_correlations_of_layers();
+  }
+
+  std::string chance_text() const {
+    const double chance = why_.correlation.chance;
+    return std::isnan(chance) ? ""
+                              : fmt::format("; unrelated ones reach {:.2f} one time in twenty, either way", chance);
   }
 
   void add_correlations_of_layers() {

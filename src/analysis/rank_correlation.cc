@@ -45,4 +45,9 @@ double rank_correlation(std::span<const double> a, std::span<const double> b) {
   return std::clamp(xy / std::sqrt(xx * yy), -1.0, 1.0);
 }
 
+double chance_rank_correlation(std::int64_t pairs) {
+  if (pairs < 5) return std::numeric_limits<double>::quiet_NaN();
+  return 1.959964 / std::sqrt(static_cast<double>(pairs - 1));  // the 97.5th percentile of a normal distribution
+}
+
 }  // namespace sightline::analysis

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "sightline/error.h"
 
@@ -73,6 +74,32 @@ TEST(RankCorrelation, IsNoNumberWhereItIsNotDefined) {
   EXPECT_TRUE(std::isnan(rank_correlation(Values{1, 2, 3}, Values{4, 4, 4})));
   EXPECT_TRUE(std::isnan(rank_correlation(Values{1, nan, 3}, Values{4, 5, 6})));
   EXPECT_THROW(rank_correlation(Values{1, 2}, Values{1}), BadArgument);
+}
+
+// Of all orders of n pairs, the share of those that reach a size, either way.
+double share_of_orders(std::size_t n, double size) {
+  Values x(n), y(n);
+  std::iota(x.begin(), x.end(), 1);
+  std::iota(y.begin(), y.end(), 1);
+  double orders = 0, reach = 0;
+  do {
+    ++orders;
+    reach += std::abs(rank_correlation(x, y)) >= size;
+  } while (std::next_permutation(y.begin(), y.end()));
+  return reach / orders;
+}
+
+TEST(ChanceRankCorrelation, IsReachedOneTimeInTwenty) {
+  for (const std::int64_t n : {0, 1, 2, 3, 4}) EXPECT_TRUE(std::isnan(chance_rank_correlation(n))) << n;
+  EXPECT_GT(share_of_orders(4, 1), 0.05);
+  for (const std::size_t n : {5, 6, 7, 8}) {
+    const double size = chance_rank_correlation(static_cast<std::int64_t>(n));
+    EXPECT_LE(share_of_orders(n, size + 0.02), 0.05) << n;
+    EXPECT_GT(share_of_orders(n, size - 0.1), 0.05) << n;  // few orders: one step of the correlation lies between
+  }
+  // Zar's table (1972) of critical values.
+  const std::pair<std::int64_t, double> table[] = {{10, 0.648}, {12, 0.587}, {14, 0.538}, {20, 0.447}, {30, 0.362}};
+  for (const auto& [n, size] : table) EXPECT_NEAR(chance_rank_correlation(n), size, 0.01) << n;
 }
 
 }  // namespace

@@ -173,10 +173,12 @@ std::vector<TextKnockOut::Maps> resolve_maps(std::span<const KnockOutMaps> maps,
   return resolved;
 }
 
+bool TextKnockOut::Maps::holds(int layer, int head) const {
+  return std::ranges::binary_search(layers, layer) && std::ranges::binary_search(heads, head);
+}
+
 bool TextKnockOut::holds(int layer, int head) const {
-  return std::ranges::any_of(maps, [&](const Maps& some) {
-    return std::ranges::binary_search(some.layers, layer) && std::ranges::binary_search(some.heads, head);
-  });
+  return std::ranges::any_of(maps, [&](const Maps& some) { return some.holds(layer, head); });
 }
 
 std::vector<TextKnockOut> resolve_knock_outs(std::span<const std::string> specs, const KnockOutScope& scope) {

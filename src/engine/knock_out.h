@@ -62,6 +62,8 @@ struct TextKnockOut {
   // Layers and heads, from 1, each with each.
   struct Maps {
     std::vector<int> layers, heads;
+
+    bool holds(int layer, int head) const;
   };
 
   std::string spec;                              // as it was given

@@ -14,15 +14,15 @@
 #include "src/engine/session.h"
 #include "src/engine/why_row.h"
 #include "src/engine/words.h"
+#include "src/model/language_head.h"
 
 namespace sightline::engine {
 namespace {
 
 using Maps = TextKnockOut::Maps;
 
-constexpr std::size_t kBranchesAtOnce = 64;                   // between two looks at what is done
-constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;  // what model::Branches has at hand of short texts
-constexpr double kLookShare = 0.1;                            // of the progress: look and rollout, roughly
+constexpr std::size_t kBranchesAtOnce = 64;  // between two looks at what is done
+constexpr double kLookShare = 0.1;           // of the progress: look and rollout, roughly
 
 // The progress of a part, as a stretch of the whole.
 class Stretch : public Progress {
@@ -50,9 +50,7 @@ struct Scope {
   std::vector<Maps> maps;
 
   bool holds(const MapId& map) const {
-    return std::ranges::any_of(maps, [&](const Maps& some) {
-      return std::ranges::binary_search(some.layers, map.layer) && std::ranges::binary_search(some.heads, map.head);
-    });
+    return std::ranges::any_of(maps, [&](const Maps& some) { return some.holds(map.layer, map.head); });
   }
 };
 
@@ -112,7 +110,7 @@ WhyCorrelation correlate(std::span<const WhyEdge> edges, std::size_t measure) {
     rollouts.push_back(edge.rollout);
   }
   return {analysis::rank_correlation(weights, effects), analysis::rank_correlation(value_weights, effects),
-          analysis::rank_correlation(rollouts, effects)};
+          analysis::rank_correlation(rollouts, effects), analysis::chance_rank_correlation(std::ssize(edges))};
 }
 
 // Everything of a case that stands before the knock-outs, and these.
@@ -224,12 +222,6 @@ void require_options(const WhyOptions& options) {
   if (options.edges < 1) throw BadArgument(fmt::format("{} edges were asked for: take 1 or more", options.edges));
 }
 
-// What model::Branches keeps of a token: hidden states, keys and values of every layer.
-std::int64_t pass_row_bytes(const model::TransformerConfig& config) {
-  return static_cast<std::int64_t>(sizeof(float)) *
-         ((config.layers + 1) * config.width + 2 * config.layers * config.kv_heads * config.head_width);
-}
-
 // Whether nothing that the edges change can be read where the answer is.
 bool cannot_reach(const Why& why, const analysis::Output& output, std::int64_t layers) {
   const bool top_alone = std::ranges::all_of(
@@ -264,8 +256,12 @@ std::vector<std::string> notes_on(const Why& why, const analysis::Output& output
 
 MemoryPlan Session::plan_why(std::int64_t tokens) const {
   MemoryPlan plan = plan_look(tokens);
-  plan.kept += tokens * pass_row_bytes(facts_.config);
-  plan.workspace += kBatchBytes;
+  plan.kept += model::branch_trunk_bytes(facts_.config, tokens);
+  plan.workspace += model::kBranchBatchBytes;
+  if (facts_.config.language_head != model::LanguageHead::none) {
+    const std::int64_t rows = std::min<std::int64_t>(kBranchesAtOnce, model::logit_rows_read(facts_.config.vocabulary));
+    plan.workspace += rows * facts_.config.vocabulary * std::int64_t{sizeof(float)};
+  }
   return plan;
 }
 
@@ -276,7 +272,7 @@ Why Session::why(const Prompt& prompt, const WhyOptions& options) const {
     const std::int64_t tokens = token_count(prompt, options.truncate);
     MemoryPlan plan = plan_why(tokens);
     for (std::size_t more = 1; more < options.answers.size(); ++more) {  // as if none shared its beginning with another
-      plan.kept += tokens * pass_row_bytes(facts_.config);
+      plan.kept += model::branch_trunk_bytes(facts_.config, tokens);
     }
     require_memory(plan, memory(), "give a shorter text, fewer answers, or take a smaller model");
     Stretch progress(options.progress);

@@ -60,6 +60,7 @@ struct WhyCorrelation {
   double weight = std::numeric_limits<double>::quiet_NaN();
   double value_weight = std::numeric_limits<double>::quiet_NaN();
   double rollout = std::numeric_limits<double>::quiet_NaN();
+  double chance = std::numeric_limits<double>::quiet_NaN();  // as analysis::chance_rank_correlation()
 };
 
 /// The edges of one layer (head 0) or head.

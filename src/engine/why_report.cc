@@ -93,7 +93,10 @@ class WhyJson {
   // Not defined is no fault of a number: null, and no note.
   static ReportJson correlation(const WhyCorrelation& of) {
     ReportNumbers number;
-    return {{"weight", number(of.weight)}, {"value_weight", number(of.value_weight)}, {"rollout", number(of.rollout)}};
+    return {{"weight", number(of.weight)},
+            {"value_weight", number(of.value_weight)},
+            {"rollout", number(of.rollout)},
+            {"chance", number(of.chance)}};
   }
 
   ReportJson notes(const Why& why) const {

@@ -347,6 +347,8 @@ TEST(WhyReport, HoldsAllOfIt) {
   }
   EXPECT_EQ(json.at("by_map").size(), 2u);
   EXPECT_EQ(json.at("spearman").at("weight").get<double>(), why.correlation.weight);
+  EXPECT_NEAR(json.at("spearman").at("chance").get<double>(), 1.96 / std::sqrt(11), 1e-4);  // 2 layers of 6 edges
+  EXPECT_NEAR(json.at("by_map")[0].at("spearman").at("chance").get<double>(), 1.96 / std::sqrt(5), 1e-4);
   EXPECT_EQ(json.at("heads").size(), 8u);
   ASSERT_EQ(json.at("direct").size(), 3u);
   EXPECT_EQ(json.at("direct")[0].at("heads").size(), 2u);
