@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -22,6 +23,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(TOOL.parent))
 
 from failure import Failure
+from page import shown
 from places import evaluated, value_at
 
 PROGRAM = """#!/usr/bin/env python3
@@ -336,6 +338,17 @@ class Places(unittest.TestCase):
             self.assertEqual(evaluated(expression, lambda _: self.VALUE), expected, expression)
         for expression in ({"ratio": [1, 0]}, {"largest_difference": ["r:rows/0", "r:list/*/n"]}, {"mean": ["r:list/*/name"]}, {"difference": ["r:rows", 1]}):
             self.assertRaises(Failure, evaluated, expression, lambda _: self.VALUE)
+
+
+class Shown(unittest.TestCase):
+    """A value as the page writes it."""
+
+    def test_shares(self):
+        for value, unit, digits, expected in (
+            (0.5, "%", 1, "50.0 %"), (1, "%", 1, "100.0 %"), (1.0, "%", 0, "100 %"), (0, "%", 1, "0 %"), (1, "", 1, "1"), (2304, "", 3, "2,304"),
+            (0.5, "nats", 2, "0.50 nats"), (1.264, "nats", -2, "1.3 nats"), ("a|b", "", 1, "a\\|b"),
+        ):  # fmt: skip
+            self.assertEqual(shown(value, types.SimpleNamespace(unit=unit, digits=digits)), expected)
 
 
 class MadeUpNames(unittest.TestCase):

@@ -37,7 +37,7 @@ def shown(value, number):
     """A value as the page writes it."""
     if isinstance(value, str):
         return cell(value)
-    if isinstance(value, int) or value == 0:
+    if value == 0 or isinstance(value, int) and number.unit != "%":  # a whole share is 100 %
         value = int(value)
         text = f"{value:,}"
     else:
