@@ -10,6 +10,7 @@
 #include "cli/compare_picture.h"
 #include "cli/compare_view.h"
 #include "cli/interrupt.h"
+#include "cli/output_files.h"
 #include "cli/picture_file.h"
 #include "cli/streams.h"
 #include "cli/view.h"
@@ -25,6 +26,7 @@ constexpr int kMostRows = 100'000;
 void require_usable(const Options& options) {
   require_top(options, kMostRows);
   require_picture(options.output, "a comparison is");
+  require_writable({options.output}, options.compare.files);
 }
 
 // Those of the arguments, then those of -f.
@@ -65,7 +67,6 @@ engine::Look look_at(const engine::Session& session, const std::string& text, co
   how.progress = &progress;
   engine::Look look = session.look({text, options.special}, how);
   progress.end();
-  note_what_is_missing(look);
   return look;
 }
 
@@ -76,7 +77,10 @@ engine::TextPair read_pair(const Options& options) {
   require_text(session, texts[1], "second", options);
   const engine::Look a = look_at(session, texts[0], "first", options);
   const engine::Look b = texts[0] == texts[1] ? a : look_at(session, texts[1], "second", options);
-  return {a, b, options.pieces};
+  engine::TextPair pair(a, b, options.pieces);
+  note_what_is_missing(a, "the first text");
+  if (texts[0] != texts[1]) note_what_is_missing(b, "the second text");
+  return pair;
 }
 
 engine::CompareOptions compare_options(const Options& options, Progress* progress) {

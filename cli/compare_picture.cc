@@ -103,7 +103,9 @@ class CompareDrawing {
   }
 
   std::string measure_of(std::size_t row) const {
-    return fmt::format("JS {:.3f}{}", contrasts_[row]->divergence, contrasts_[row]->flip ? " flip" : "");
+    const double divergence = contrasts_[row]->divergence;
+    return fmt::format("JS {}{}", known_number(divergence, fmt::format("{:.3f}", divergence)),
+                       contrasts_[row]->flip ? " flip" : "");
   }
 
   void add_words(std::int64_t y) {

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +69,18 @@ class BrokenModel {
  private:
   TemporaryFolder folder_;
 };
+
+/// Puts a NaN in front of the weights, in the bias of the embeddings' norm: nothing after it is a number.
+inline void spoil(const BrokenModel& model, float nan = std::numeric_limits<float>::quiet_NaN()) {
+  std::fstream file(model.file("model.safetensors"), std::ios::binary | std::ios::in | std::ios::out);
+  std::uint64_t header = 0;
+  file.read(reinterpret_cast<char*>(&header), sizeof header);
+  std::string names(header, '\0');
+  file.read(names.data(), static_cast<std::streamsize>(header));
+  ASSERT_LT(names.find("\"embeddings.LayerNorm.bias\""), 40u) << "another tensor comes first";
+  file.seekp(static_cast<std::streamoff>(sizeof header + header));
+  file.write(reinterpret_cast<const char*>(&nan), sizeof nan);
+}
 
 }  // namespace sightline::cli::testing
 

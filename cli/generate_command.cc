@@ -5,6 +5,7 @@
 #include "cli/generate_files.h"
 #include "cli/generation_run.h"
 #include "cli/interrupt.h"
+#include "cli/output_files.h"
 #include "cli/prompt_input.h"
 #include "cli/view.h"
 
@@ -41,7 +42,7 @@ void run_generate(const Options& options) {
   std::optional<PromptInput> input;
   if (!goes_on_alone(options)) input = read_prompt(options);
   take_state_settings(options, how);
-  require_writable(options);
+  require_writable({options.save_state, options.output});
   const engine::Session session = open_session(options);
   engine::require_maps(session.model(), {options.layer, options.head});
   const WritingScope until_asked;  // a signal ends the text, not the program: what there is stays whole

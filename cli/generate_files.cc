@@ -7,7 +7,6 @@
 #include "cli/interrupt.h"
 #include "cli/streams.h"
 #include "sightline/error.h"
-#include "src/format/file.h"
 
 namespace sightline::cli {
 namespace {
@@ -48,12 +47,6 @@ void require_states_together(const Options& options) {
   refuse_alone(options.special, "--special");
   refuse_alone(!options.chat_template.empty(), "--chat-template");
   refuse_alone(!options.tools.empty(), "--tools");
-}
-
-void require_writable(const Options& options) {
-  for (const std::string& path : {options.save_state, options.output}) {
-    if (!path.empty()) format::AtomicFile untouched(path);  // made beside it, and gone again
-  }
 }
 
 bool goes_on_alone(const Options& options) {

@@ -11,9 +11,6 @@ namespace sightline::cli {
 /// Throws UsageError where a state is wanted of what has none to keep.
 void require_states_together(const Options& options);
 
-/// Throws BadFile where --save-state or -o names what cannot be written, before anything runs.
-void require_writable(const Options& options);
-
 /// Whether --load-state goes on without a prompt.
 bool goes_on_alone(const Options& options);
 

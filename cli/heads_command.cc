@@ -6,6 +6,7 @@
 #include "cli/heads_picture.h"
 #include "cli/heads_view.h"
 #include "cli/interrupt.h"
+#include "cli/output_files.h"
 #include "cli/picture_file.h"
 #include "cli/streams.h"
 #include "cli/view.h"
@@ -18,6 +19,8 @@ namespace {
 void require_sound(const Options& options) {
   require_top(options);
   require_picture(options.output, "roles of heads are");
+  const HeadsChoices& choices = options.roles;
+  require_writable({options.output, choices.csv}, {choices.treebank, choices.coreference, options.file});
 }
 
 engine::HeadsOptions heads_options(const Options& options, Progress* progress) {

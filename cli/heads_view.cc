@@ -21,7 +21,7 @@ using analysis::RoleFinding;
 using analysis::Tally;
 
 constexpr int kMarkWidth = 4;    // columns a head, of which the first is blank
-constexpr int kNumbers = 48;     // columns of a row of the table beside the role
+constexpr int kNumbers = 51;     // columns of a row of the table beside the role
 constexpr int kLeastTitle = 16;  // columns
 
 std::string head_name(const HeadScores& scores, std::size_t map) {
@@ -45,7 +45,7 @@ class RoleTable {
       painter_.note("No head beats the baseline of any role");
       return;
     }
-    painter_.soft(fmt::format("{} {:<7} {:>6} {:>6} {:>8}  {:<13}{:>6}", pad("role"), "head", "score", "weight",
+    painter_.soft(fmt::format("{} {:<7} {:>6} {:>6} {:>8}  {:<16}{:>6}", pad("role"), "head", "score", "weight",
                               "baseline", "", "n"));
     painter_.newline();
     for (const RoleFinding* finding : rows) add_role(*finding);
@@ -73,8 +73,10 @@ class RoleTable {
       painter_.text(pad(shown == 0 ? title_of(finding) : "")).text(" ");
       painter_.bold(pad_right(head_name(roles_.scores, finding.maps[i]), 7, true)).text(" ");
       painter_.tinted(tally.score(), fmt::format("{:>6.3f}", tally.score()));
-      painter_.text(fmt::format(" {:>6.3f} {:>8.3f}", tally.mean_weight(), tally.baseline()));
-      painter_.soft(fmt::format("  {:<13}{:>6.0f}", shown == 0 ? role(finding).baseline : "", tally.questions));
+      const double weight = tally.mean_weight();
+      painter_.text(
+          fmt::format("{} {:>8.3f}", known_number(weight, fmt::format(" {:>6.3f}", weight)), tally.baseline()));
+      painter_.soft(fmt::format("  {:<16}{:>6.0f}", shown == 0 ? role(finding).baseline : "", tally.questions));
       painter_.newline();
       ++shown;
     }
@@ -191,8 +193,10 @@ std::string halves_note(const engine::HeadRoles& roles) {
       roles.scores.halves.holdout
           ? "Heads and baselines are chosen on one half of the texts, scores are those of the other"
           : "Heads and baselines are chosen on all texts, and scores are those of the same ones";
-  return fmt::format("{}; a role is a head's that is over the baseline by {:.1f} standard errors of the difference",
-                     chosen, roles.choice.errors);
+  return fmt::format(
+      "{}; a role is a head's that does {:.0f} % of what the baseline leaves undone, and is over it by {:.1f} standard "
+      "errors of the difference, more where there are few texts",
+      chosen, 100 * analysis::kLeastShare, roles.choice.errors);
 }
 
 void add_heads_view(Painter& painter, const engine::HeadRoles& roles, const Options& options) {

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
+#include "cli/output_files.h"
 #include "cli/picture_file.h"
 #include "cli/streams.h"
 #include "cli/study_view.h"
@@ -52,6 +53,7 @@ void run_study(const Options& options) {
     return list_studies(options);
   }
   require_picture(options.output, "a study is");
+  require_writable({options.output}, {options.file});
   const StudyEntry& entry = engine::find_study(options.study.name);
   const std::optional<engine::Prompt> text = text_of(entry, options);
   std::optional<engine::Session> session;

@@ -113,16 +113,16 @@ engine::LookOptions look_options(const Options& options, std::optional<int> top)
   return chosen;
 }
 
-void note_what_is_missing(const engine::Look& look) {
+void note_what_is_missing(const engine::Look& look, std::string_view text) {
   if (look.cut_tokens() > 0) {
-    write_note(fmt::format("the text was cut: its last {} tokens were left out", look.cut_tokens()));
+    write_note(fmt::format("{} was cut: its last {} tokens were left out", text, look.cut_tokens()));
   }
   std::string dropped;
   for (const engine::DroppedText& gap : look.dropped()) {
     dropped += (dropped.empty() ? "" : ", ") + look.text().substr(gap.byte_begin, gap.byte_end - gap.byte_begin);
   }
   if (!dropped.empty())
-    write_note(fmt::format("the tokenizer drops this part of the text: {}", fit_columns(dropped, 100, false)));
+    write_note(fmt::format("the tokenizer drops this part of {}: {}", text, fit_columns(dropped, 100, false)));
   for (const std::string& note : knock_out_notes(look.knock_outs(), look.model().config.causal)) write_note(note);
 }
 
@@ -182,6 +182,11 @@ std::string item_label(const engine::AxisItem& item, const Painter& painter) {
 }
 
 bool reads_blank(double share) { return !std::isnan(share) && std::lround(share * 100) < 1; }
+
+std::string known_number(double value, std::string text) {
+  if (!std::isnan(value)) return text;
+  return text.starts_with(' ') ? fmt::format("{:>{}}", "??", text.size()) : "??";
+}
 
 std::string percent(double share, int width) {
   if (std::isnan(share)) return fmt::format("{:>{}}", "??", width);

@@ -29,7 +29,7 @@ model::OpenOptions open_options(const Options& options);
 engine::Session open_session(const Options& options);
 engine::LookOptions look_options(const Options& options, std::optional<int> top);
 /// Notes on standard error what was cut off the text, and what of it was dropped.
-void note_what_is_missing(const engine::Look& look);
+void note_what_is_missing(const engine::Look& look, std::string_view text = "the text");
 /// The text of the options through that model, `top` keys kept a row; notes on standard error what was cut or dropped.
 /// `one_layer`: of other layers than that of --layer nothing but summaries will be asked, so nothing more is kept.
 engine::Look look_at_text(const Options& options, std::optional<int> top = std::nullopt, bool one_layer = false);
@@ -58,6 +58,9 @@ bool reads_blank(double share);
 /// A share as whole per cent, right-aligned in `width` columns; blank under half a per cent. In two columns all of it
 /// reads 99.
 std::string percent(double share, int width);
+/// `text`, which is the number as it is shown, blanks before it; "??" as wide where it is none (NaN, whatever its
+/// sign).
+std::string known_number(double value, std::string text);
 /// The same in three columns, where cells touch: 100 needs colours to be told from the cell before, and reads 99
 /// without.
 std::string percent_cell(double share, const Painter& painter);

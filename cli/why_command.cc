@@ -2,6 +2,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/output_files.h"
 #include "cli/picture_file.h"
 #include "cli/prompt_input.h"
 #include "cli/streams.h"
@@ -33,6 +34,7 @@ engine::WhyOptions why_options(const Options& options, Progress* progress) {
 void run_why(const Options& options) {
   require_top(options);
   require_picture(options.output, "edges are");
+  require_writable({options.output}, {options.file});
   PassLine progress("knocking out:");
   const PromptInput input = read_prompt(options);
   const engine::Session session = open_session(options);

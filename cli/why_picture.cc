@@ -81,7 +81,8 @@ class WhyDrawing {
     const format::Rgb ink = why_.items[edge.item].special ? colours().soft : colours().ink;
     picture_.labels.push_back({fit(font_, name_of(edge), kName, kMostLabel), static_cast<double>(weights_at()) - 24,
                                base, kName, ink, Label::Anchor::end});
-    add_bar(weights_at(), y, edge.weight / weight_, fmt::format("{:.4f}", edge.weight), colours().soft);
+    add_bar(weights_at(), y, edge.weight / weight_, known_number(edge.weight, fmt::format("{:.4f}", edge.weight)),
+            colours().soft);
     add_bar(effects_at(), y, std::abs(effect_of(edge)) / effect_,
             effect_text(effect_of(edge), why_.measures[why_.ranked_by]), colours().gaze);
   }

@@ -90,7 +90,8 @@ class WhyView {
     add_correlations();
     add_heads();
     add_direct();
-    for (const std::string& note : why_.notes) painter_.note(note);
+    for (const std::string& note : why_.notes) painter_.note(displayable(note, utf8()));
+    if (has_unknown()) painter_.note("??: no number (NaN): the model's weights or its passes over this text hold some");
     if (!why_.complete) painter_.note(stopped_note("knock-outs"));
     painter_.note(
         fmt::format("The passes took {:.3g} GFLOP; one whole pass for each knock-out would take {:.3g}, {:.1f} "
@@ -101,6 +102,12 @@ class WhyView {
  private:
   bool utf8() const { return painter_.terminal().utf8; }
   bool has_maps() const { return !why_.by_map.empty(); }
+  bool has_unknown() const {
+    return std::ranges::any_of(why_.edges, [](const engine::WhyEdge& edge) {
+      return std::isnan(edge.weight + edge.value_weight) || std::ranges::any_of(edge.effects, is_nan);
+    });
+  }
+  static bool is_nan(double value) { return std::isnan(value); }
 
   void add_heading() {
     painter_.paragraph({{Ink::accent, fmt::format("\"{}\"", label_text(why_.row.label, utf8()))},
@@ -118,7 +125,8 @@ class WhyView {
     switch (measure.kind) {
       case WhyMeasure::Kind::log_probability:
       case WhyMeasure::Kind::margin:
-        return fmt::format(", {:.4f} with all edges; its change without one", measure.value);
+        return fmt::format(", {} with all edges; its change without one",
+                           known_number(measure.value, fmt::format("{:.4f}", measure.value)));
       case WhyMeasure::Kind::text_vector:
       case WhyMeasure::Kind::row_vector:
         break;
@@ -160,9 +168,10 @@ class WhyView {
     if (has_maps()) painter_.soft(fmt::format("{:<{}}", edge_map(edge), kMap));
     const std::string word = pad_left(word_of(edge), width, utf8());
     why_.items[edge.item].special ? painter_.soft(word) : painter_.text(word);
-    painter_.spaces(1).tinted(format::ease(edge.weight), fmt::format(" {:>6.4f}", edge.weight));
-    painter_.text(fmt::format(" {:>8.4g} ", edge.value_weight));
-    painter_.tinted(format::ease(edge.rollout), fmt::format("{:>7.4f}", edge.rollout));
+    painter_.spaces(1).tinted(format::ease(edge.weight),
+                              known_number(edge.weight, fmt::format(" {:>6.4f}", edge.weight)));
+    painter_.text(known_number(edge.value_weight, fmt::format(" {:>8.4g}", edge.value_weight)) + " ");
+    painter_.tinted(format::ease(edge.rollout), known_number(edge.rollout, fmt::format("{:>7.4f}", edge.rollout)));
     for (const std::size_t i : columns_) {
       painter_.tinted(share_of_largest(edge, i),
                       fmt::format("{:>{}}", effect_text(edge.effects[i], why_.measures[i]), kEffect),
@@ -240,8 +249,9 @@ class WhyView {
     double heads = 0, layers = 0;
     for (const double part : parts.heads) heads += part;
     for (const double part : parts.feed_forward) layers += part;
-    painter_.note(fmt::format("{:.4g} in all: heads {:.4g}, feed-forward {:.4g}, embeddings {:.4g}, biases {:.4g}",
-                              parts.answer, heads, layers, parts.embeddings, parts.rest));
+    const auto sum = [](double value) { return known_number(value, fmt::format("{:.4g}", value)); };
+    painter_.note(fmt::format("{} in all: heads {}, feed-forward {}, embeddings {}, biases {}", sum(parts.answer),
+                              sum(heads), sum(layers), sum(parts.embeddings), sum(parts.rest)));
     painter_.note("In both: a row a layer, a column a head; blank: under half a unit");
   }
 

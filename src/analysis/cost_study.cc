@@ -29,8 +29,8 @@ constexpr double kMassWork = 2;          // full and restricted log-sum-exps, be
 std::vector<std::int64_t> lengths_of(const StudyOptions& options) {
   const std::int64_t longest = options.longest > 0 ? options.longest : kLongest;
   if (longest < 2 * kShortest || longest > kMost) {
-    throw BadArgument(fmt::format("study cost measures lengths of {} up to {} to {} tokens: --max is {}", kShortest,
-                                  2 * kShortest, kMost, longest));
+    throw BadArgument(fmt::format("--max is {}: study cost measures from {} tokens on, and the longest can be {} to {}",
+                                  longest, kShortest, 2 * kShortest, kMost));
   }
   std::vector<std::int64_t> lengths;
   for (std::int64_t n = kShortest; n < longest; n *= 2) lengths.push_back(n);

@@ -26,8 +26,8 @@ constexpr std::int64_t kWindow = 128;         // keys a row of the window sees, 
 std::vector<std::int64_t> lengths_of(const StudyOptions& options) {
   const std::int64_t longest = options.longest > 0 ? options.longest : kLongest;
   if (longest < kShortest || longest > kMost) {
-    throw BadArgument(
-        fmt::format("study distance measures lengths of {} to {} tokens: --max is {}", kShortest, kMost, longest));
+    throw BadArgument(fmt::format("--max is {}: the longest that study distance measures can be {} to {} tokens",
+                                  longest, kShortest, kMost));
   }
   std::vector<std::int64_t> lengths;
   for (std::int64_t n = kShortest; n < longest; n *= 4) lengths.push_back(n);

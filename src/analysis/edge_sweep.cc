@@ -72,6 +72,7 @@ EdgeSweep::EdgeSweep(const model::Transformer& transformer, Output output, const
 void EdgeSweep::add_stems(const model::Transformer& transformer, model::BranchOptions options) {
   const auto tokens = std::ssize(output_.ids);
   const auto add = [&](Ids ids) {
+    options.hidden_states = output_.kind == Output::Kind::vector;
     if (output_.kind == Output::Kind::place) options.logit_rows = {output_.place, output_.place + 1};
     if (output_.kind == Output::Kind::continuation) options.logit_rows = {tokens - 1, std::ssize(ids)};
     Ids types = output_.type_ids;

@@ -122,7 +122,7 @@ std::int64_t right_count(Place place, const RepeatedText& text, std::int64_t row
 }
 
 std::string baseline_name(const PlaceBaseline& baseline) {
-  return baseline.offset ? fmt::format("{} tokens back", *baseline.offset) : "even look";
+  return baseline.offset ? fmt::format("{} back or even", *baseline.offset) : "even look";
 }
 
 PlaceBaseline best_baseline(Place place, const std::vector<const RepeatedText*>& texts, bool causal) {
@@ -234,10 +234,11 @@ void PlaceText::done(const model::LayerAttention& call, const ObservedBuffers& b
     const std::int64_t head = asked.heads[static_cast<std::size_t>(i)];
     const Rows rows(*this, call, buffers, head);
     for (const AskedPlace& one : places_) {
-      Tally& tally = to.at(one.role, static_cast<std::size_t>(call.layer * heads + head), one.half);
+      Tally tally;
       for (std::int64_t row = 0; row < text_.tokens(); ++row) {
         if (asks(one.place, text_, row)) tally.add(rows.answer(one, row));
       }
+      to.at(one.role, static_cast<std::size_t>(call.layer * heads + head), one.half).add_text(tally);
     }
   });
 }

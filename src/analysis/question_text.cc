@@ -1,7 +1,9 @@
 #include "src/analysis/question_text.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "src/cpu/parallel.h"
 
@@ -121,9 +123,11 @@ void QuestionText::done(const model::LayerAttention& call, const ObservedBuffers
     const std::int64_t head = asked.heads[static_cast<std::size_t>(i)];
     const auto map = static_cast<std::size_t>(call.layer * heads + head);
     RowReader reader(*this, call, buffers, head);
+    std::map<std::pair<std::size_t, int>, Tally> of_role;  // and half
     for (const AskedQuestion& one : questions_) {
-      to.at(one.role, map, one.half).add(answer_to(one, reader.read(one.question->row), keys));
+      of_role[{one.role, one.half}].add(answer_to(one, reader.read(one.question->row), keys));
     }
+    for (const auto& [role, tally] : of_role) to.at(role.first, map, role.second).add_text(tally);
   });
 }
 

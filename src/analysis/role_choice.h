@@ -22,20 +22,17 @@ struct RoleFinding {
 
 /// What the heads of a model were found to do.
 struct RoleChoice {
-  double errors = 0;                               // needed_errors()
+  double errors = 0;                               // needed_errors() of many texts
   std::vector<std::size_t> asked_maps;             // ascending
   std::vector<RoleFinding> roles;                  // one a role
   std::vector<std::optional<std::size_t>> of_map;  // one a map: the role that it was found to have
 };
 
-/// A head has a role if it does so much of what the role's baseline leaves undone.
-inline constexpr double kLeastShare = 0.1;
-
 /// Chooses on the choosing half alone, and judges on the reported one. A role's best head is the one with the highest
 /// score, of equal ones with more weight, then the first. A head's role is the one of which it does the largest share
-/// that its baseline leaves undone (kLeastShare at least), among those whose baseline it beats; and it must beat that
-/// one on the reported half, too. Where heads rest is their role only if they have no other: nearly all heads of some
-/// models rest there whenever they find nothing. A role takes part with `least` questions in each half.
+/// that its baseline leaves undone, among those whose baseline it beats, taken alone; and as one of all heads it must
+/// beat that one on the reported half, too. Where heads rest is their role only if they have no other: nearly all heads
+/// of some models rest there whenever they find nothing. A role takes part with `least` questions in each half.
 RoleChoice choose_roles(const HeadScores& scores, const ScoringOptions& options, std::int64_t least);
 
 }  // namespace sightline::analysis

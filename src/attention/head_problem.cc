@@ -98,13 +98,20 @@ bool HeadProblem::in_tree(std::int64_t row, std::int64_t key) const {
   return tree->sees(row, node) && (window_left < 0 || tree->depth(row) - tree->depth(node) <= window_left);
 }
 
-std::uint64_t HeadProblem::block_bits(std::int64_t head, std::int64_t row, std::int64_t column) const {
-  const std::int64_t line = block_mask_row + head * block_mask_head_stride + row / BlockMask::kBlock;
+std::int64_t HeadProblem::block_line(std::int64_t head, std::int64_t row) const {
+  return block_mask_row + head * block_mask_head_stride + row / BlockMask::kBlock;
+}
+
+const BlockMask::Entry* HeadProblem::block_entry(std::int64_t line, std::int64_t column) const {
   const auto entries = block_mask->entries.begin();
   const auto begin = entries + block_mask->row_begin[line], end = entries + block_mask->row_begin[line + 1];
   const auto entry = std::lower_bound(begin, end, column,
                                       [](const BlockMask::Entry& e, std::int64_t wanted) { return e.column < wanted; });
-  if (entry == end || entry->column != column) return 0;
+  return entry == end || entry->column != column ? nullptr : &*entry;
+}
+
+std::uint64_t HeadProblem::block_bits(const BlockMask::Entry* entry, std::int64_t row) const {
+  if (entry == nullptr) return 0;
   if (entry->bits < 0) return ~std::uint64_t{0};
   return block_mask->bits[std::int64_t{entry->bits} * BlockMask::kBlock + row % BlockMask::kBlock];
 }
@@ -115,8 +122,9 @@ bool HeadProblem::visible(std::int64_t head, std::int64_t row, std::int64_t key)
   if (tree != nullptr && !in_tree(row, key)) return false;
   if (mask && !mask.flag(head, row, key)) return false;
   if (bias && bias.number(head, row, key) == kHidden) return false;
-  if (block_mask != nullptr && (block_bits(head, row, key / BlockMask::kBlock) >> (key % BlockMask::kBlock) & 1) == 0) {
-    return false;
+  if (block_mask != nullptr) {
+    const BlockMask::Entry* const entry = block_entry(block_line(head, row), key / BlockMask::kBlock);
+    if ((block_bits(entry, row) >> (key % BlockMask::kBlock) & 1) == 0) return false;
   }
   if (cuts != nullptr && cuts->hides(batch, first_head + head, row, key)) return false;
   return mask_function == nullptr || in_mask_function(*this, head, row, key);

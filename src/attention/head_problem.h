@@ -90,8 +90,12 @@ struct HeadProblem {
   KeyInterval interval(const TileRows& tile) const;
   /// Of a row and a key of a problem with a tree.
   bool in_tree(std::int64_t row, std::int64_t key) const;
-  /// Which of the 64 keys of a column of the block mask the row sees: bit s for key 64 column + s.
-  std::uint64_t block_bits(std::int64_t head, std::int64_t row, std::int64_t column) const;
+  /// The row's block row in the block mask.
+  std::int64_t block_line(std::int64_t head, std::int64_t row) const;
+  /// The block of a block row in that column; null where it is hidden.
+  const BlockMask::Entry* block_entry(std::int64_t line, std::int64_t column) const;
+  /// Which of a block's 64 keys a row of its block row sees: bit s for key 64 column + s. Of null none.
+  std::uint64_t block_bits(const BlockMask::Entry* entry, std::int64_t row) const;
   /// The blocks that hold keys, or some of them.
   BlockRange blocks() const { return blocks({0, keys}); }
   BlockRange blocks(KeyInterval of) const {

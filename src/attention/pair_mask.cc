@@ -40,15 +40,23 @@ void for_each_flags(const HeadMatrix& flags, const TileRows& tile, const TileBlo
   }
 }
 
-// A block of positions covers up to two blocks of the mask, which count from the tensor's first key.
+// A block of positions covers up to two blocks of the mask, which count from the tensor's first key. A tile's rows lie
+// in a few of its block rows, and each is searched once: where most blocks are hidden, the search is most of the work.
 void hide_by_blocks(const HeadProblem& head, const TileRows& tile, const TileBlock& block, std::uint64_t* lanes) {
   const std::int64_t first = block.first_key + block.begin, column = first / BlockMask::kBlock;
   const std::int64_t shift = block.first_key - column * BlockMask::kBlock;  // from a slot to a bit of `column`
+  std::int64_t line = -1;
+  const BlockMask::Entry *at = nullptr, *next = nullptr;
   for (int lane = 0; lane < tile.lanes; ++lane) {
-    const std::int64_t of_head = tile.head(lane), row = tile.row(lane);
-    std::uint64_t seen = head.block_bits(of_head, row, column);
+    const std::int64_t row = tile.row(lane), own_line = head.block_line(tile.head(lane), row);
+    if (own_line != line) {
+      line = own_line;
+      at = head.block_entry(line, column);
+      next = shift > 0 ? head.block_entry(line, column + 1) : nullptr;
+    }
+    std::uint64_t seen = head.block_bits(at, row);
     if (shift < 0) seen <<= -shift;
-    if (shift > 0) seen = seen >> shift | head.block_bits(of_head, row, column + 1) << (BlockMask::kBlock - shift);
+    if (shift > 0) seen = seen >> shift | head.block_bits(next, row) << (BlockMask::kBlock - shift);
     lanes[lane] &= seen;
   }
 }

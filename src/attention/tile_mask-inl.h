@@ -37,6 +37,7 @@ class TileMask {
     for (int lane = 0; lane < tile.lanes; ++lane) {
       const KeyInterval seen = seen_[lane] = head.interval(tile.row(lane));
       all_ = {std::max(all_.begin, seen.begin), std::min(all_.end, seen.end)};
+      if (head.block_mask != nullptr) add_line(head.block_line(tile.head(lane), tile.row(lane)));
       if (seen.begin >= seen.end) continue;
       const bool first = any_.begin >= any_.end;
       any_ = {first ? seen.begin : std::min(any_.begin, seen.begin), std::max(any_.end, seen.end)};
@@ -58,7 +59,7 @@ class TileMask {
   Sees prepare(const TileBlock& block) {
     const std::int64_t begin = block.first_key + block.begin, end = block.first_key + block.end;
     function_ = false;
-    if (any_.begin >= end || any_.end <= begin) return Sees::nothing;
+    if (any_.begin >= end || any_.end <= begin || hides_whole(block)) return Sees::nothing;
     const bool whole = block.begin == 0 && block.end == kBlockKeys;
     Sees sees = whole && all_.begin <= begin && all_.end >= end ? Sees::all : Sees::part;
     if (sees == Sees::part || head_.additive()) sees = fill_words(block);
@@ -100,6 +101,22 @@ class TileMask {
   }
 
  private:
+  void add_line(std::int64_t line) {
+    if (line_count_ == 0 || lines_[line_count_ - 1] != line) lines_[line_count_++] = line;
+  }
+
+  // Whether the block mask has nothing there for any row: asked once a block row, before anything is done by lane, as
+  // most blocks of a sparse map are such.
+  bool hides_whole(const TileBlock& block) const {
+    if (head_.block_mask == nullptr) return false;
+    const std::int64_t first = (block.first_key + block.begin) / BlockMask::kBlock;
+    const std::int64_t last = (block.first_key + block.end - 1) / BlockMask::kBlock;
+    for (int i = 0; i < line_count_; ++i) {
+      if (head_.block_entry(lines_[i], first) != nullptr || head_.block_entry(lines_[i], last) != nullptr) return false;
+    }
+    return true;
+  }
+
   // Position, pairs and bias as bits: by lane first, then turned over.
   Sees fill_words(const TileBlock& block) {
     const std::uint64_t held = slot_bits(block.begin, block.end);
@@ -143,6 +160,8 @@ class TileMask {
   const TileRows& tile_;
   float* const bias_;  // [kBlockKeys, lanes]
   KeyInterval seen_[kTileRows];
+  std::int64_t lines_[kTileRows];  // of the rows in the block mask, if there is one
+  int line_count_ = 0;
   KeyInterval any_, all_;  // keys that some lane, that every lane sees by position
   static_assert(kTileRows <= kBlockKeys);
   std::uint64_t words_[kBlockKeys];  // of the block: by slot the lanes that see it

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -105,6 +106,19 @@ std::string left_out_note(const analysis::Role& role) {
   return note;
 }
 
+// On heads whose weights are no numbers: none of their answers is right, which says nothing of what they do.
+std::string unknown_note(const HeadRoles& roles) {
+  const auto is_unknown = [&](std::size_t map) {
+    return std::ranges::any_of(roles.choice.roles, [&](const analysis::RoleFinding& finding) {
+      return std::isnan(roles.scores.reported(finding.role, map).mean_weight());
+    });
+  };
+  const auto count = std::ranges::count_if(roles.choice.asked_maps, is_unknown);
+  if (count == 0) return {};
+  return fmt::format("{} of {} heads have weights that are no numbers (NaN): what these heads do is not known", count,
+                     roles.choice.asked_maps.size());
+}
+
 void require_any(const HeadRoles& roles, const HeadsOptions& options) {
   if (std::ranges::any_of(roles.choice.roles, &analysis::RoleFinding::enough)) return;
   if (!roles.scores.complete) return;  // there will be more, had it not been stopped
@@ -139,6 +153,7 @@ HeadRoles Session::head_roles(const HeadsOptions& options) const {
     for (const analysis::Role& role : roles.scores.roles) {
       if (std::string note = left_out_note(role); !note.empty()) roles.notes.push_back(std::move(note));
     }
+    if (std::string note = unknown_note(roles); !note.empty()) roles.notes.push_back(std::move(note));
     return roles;
   });
 }

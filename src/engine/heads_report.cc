@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "sightline/attention.h"
 #include "src/engine/memory.h"
 #include "src/engine/report_numbers.h"
@@ -110,6 +112,9 @@ std::string csv_field(const std::string& text) {
   return quoted;
 }
 
+// Without the sign that some processors give to what is no number.
+std::string csv_number(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.6g}", value); }
+
 }  // namespace
 
 ReportJson heads_report(const ModelFacts& model, const HeadRoles& roles, const HeadsOptions& options) {
@@ -147,8 +152,8 @@ std::string heads_csv(const HeadRoles& roles) {
       const auto [layer, head] = place_of(scores, finding.maps[i]);
       const Tally &chosen = scores.chosen_on(finding.role, finding.maps[i]),
                   &reported = scores.reported(finding.role, finding.maps[i]);
-      csv += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{},{},{},{:.6g},{:.6g},{}\r\n", csv_field(role.name),
-                         csv_field(role.from_to), layer, head, reported.score(), reported.mean_weight(),
+      csv += fmt::format("{},{},{},{},{:.6g},{},{:.6g},{},{},{},{:.6g},{:.6g},{}\r\n", csv_field(role.name),
+                         csv_field(role.from_to), layer, head, reported.score(), csv_number(reported.mean_weight()),
                          reported.baseline(), csv_field(role.baseline), count(reported),
                          finding.enough && finding.beats[i] != 0 ? "yes" : "no", chosen.score(), chosen.baseline(),
                          count(chosen));

@@ -217,6 +217,7 @@ analysis::Study Session::study(const StudyEntry& entry, const std::optional<Prom
   return within_memory(kNoMemoryForStudy, [&] {
     analysis::StudyInput input{
         .transformer = &model_.transformer, .ids = {}, .type_ids = {}, .is_text = {}, .options = options};
+    std::vector<std::string> notes;
     if (prompt) {
       const tokenizer::Encoding encoding = encode_for_look(*prompt, truncate);
       for (const tokenizer::Token& token : encoding.tokens) {
@@ -227,8 +228,13 @@ analysis::Study Session::study(const StudyEntry& entry, const std::optional<Prom
       for (const std::int32_t segment : segments_of(tokens, facts_.config.causal).of_token) {
         input.is_text.push_back(is_text(segment));
       }
+      const bool cut = encoding.cut > 0;
+      notes =
+          reading_notes(prompt->text, static_cast<std::int64_t>(encoding.cut), dropped_text(prompt->text, tokens, cut));
     }
-    return entry.run(input);
+    analysis::Study study = entry.run(input);
+    std::ranges::move(notes, std::back_inserter(study.notes));
+    return study;
   });
 }
 

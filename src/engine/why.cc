@@ -240,7 +240,7 @@ bool cannot_reach(const Why& why, const analysis::Output& output, std::int64_t l
 }
 
 std::vector<std::string> notes_on(const Why& why, const analysis::Output& output, const Look& look) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = reading_notes(look.text(), look.cut_tokens(), look.dropped());
   if (why.taken < why.seen) {
     notes.push_back(
         fmt::format("The row sees {} of the text's items: the {} of largest weight are taken, {:.0f} % of it", why.seen,

@@ -1,5 +1,6 @@
 #include "src/engine/words.h"
 
+#include <fmt/format.h>
 #include <unicode/uchar.h>
 #include <unicode/uscript.h>
 #include <unicode/utf8.h>
@@ -190,6 +191,20 @@ std::vector<DroppedText> dropped_text(std::string_view text, std::span<const Loo
     }
   }
   return dropped;
+}
+
+std::vector<std::string> reading_notes(std::string_view text, std::int64_t cut_tokens,
+                                       std::span<const DroppedText> dropped) {
+  std::vector<std::string> notes;
+  if (cut_tokens > 0) notes.push_back(fmt::format("The text was cut: its last {} tokens were left out", cut_tokens));
+  if (dropped.empty()) return notes;
+  std::string parts;
+  for (const DroppedText& gap : dropped) {
+    if (!parts.empty()) parts += ", ";
+    parts += text.substr(gap.byte_begin, gap.byte_end - gap.byte_begin);
+  }
+  notes.push_back("The tokenizer drops this part of the text: " + shortened(parts));
+  return notes;
 }
 
 }  // namespace sightline::engine

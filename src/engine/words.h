@@ -45,6 +45,11 @@ std::string occurrence_suffix(const Axis& axis, std::size_t index);
 /// What stands in the text, is not white space, and no token covers. Where the text was cut, only up to the last token.
 std::vector<DroppedText> dropped_text(std::string_view text, std::span<const LookToken> tokens, bool cut);
 
+/// What must be said with a result of a text that was not read whole: how many tokens were cut off its end, and what
+/// the tokenizer dropped. Lines; none where all was read.
+std::vector<std::string> reading_notes(std::string_view text, std::int64_t cut_tokens,
+                                       std::span<const DroppedText> dropped);
+
 }  // namespace sightline::engine
 
 #endif  // SIGHTLINE_ENGINE_WORDS_H_

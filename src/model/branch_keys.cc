@@ -25,16 +25,17 @@ BranchKeys::BranchKeys(const TransformerConfig& config, std::int64_t tokens)
   cache_.view({&whole_, 1}, view_of_whole_);
 }
 
+std::int64_t BranchKeys::bytes(const TransformerConfig& config, std::int64_t tokens) {
+  const KvCacheOptions options = cache_options(config, tokens);
+  return options.page_count * options.page_size * options.layers * options.kv_heads *
+         (options.key_width + options.value_width) * std::int64_t{sizeof(float)};
+}
+
 void BranchKeys::keep(int layer, const AttentionProblem& problem) {
   cache_.write(layer, {&whole_, 1}, problem.k, problem.v);
 }
 
-void BranchKeys::read_whole(int layer, std::int64_t begin, AttentionProblem& problem) {
-  cache_.bind(view_of_whole_, layer, problem);
-  span_ = view_of_whole_.sequences.front();
-  span_.query_position = begin;
-  problem.sequences = {&span_, 1};
-}
+void BranchKeys::read_whole(int layer, AttentionProblem& problem) { cache_.bind(view_of_whole_, layer, problem); }
 
 void BranchKeys::read_branch(int layer, std::int64_t begin, AttentionProblem& problem) {
   if (begin != begin_) fork_at(begin);

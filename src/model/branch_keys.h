@@ -15,12 +15,14 @@ class BranchKeys {
  public:
   BranchKeys(const TransformerConfig& config, std::int64_t tokens);
 
+  /// Of the memory that it takes.
+  static std::int64_t bytes(const TransformerConfig& config, std::int64_t tokens);
   std::int64_t tokens() const { return tokens_; }
 
   /// Keeps k and v of a call of the whole pass.
   void keep(int layer, const AttentionProblem& problem);
-  /// Lets the queries of `problem`, which stand at `begin` and after it, read the whole pass's.
-  void read_whole(int layer, std::int64_t begin, AttentionProblem& problem);
+  /// Lets `problem` read the whole pass's; where its queries stand is the caller's to say.
+  void read_whole(int layer, AttentionProblem& problem);
   /// k and v of `problem` are those of a branch's rows from `begin` to the last: lets it read them and, before them,
   /// the whole pass's, until the next call.
   void read_branch(int layer, std::int64_t begin, AttentionProblem& problem);
@@ -32,7 +34,6 @@ class BranchKeys {
   KvCache cache_;
   SequenceId whole_, branch_;
   KvView view_of_whole_, view_of_branch_;
-  SequenceSpan span_;        // of the queries that read the whole pass's
   std::int64_t begin_ = -1;  // where the branch's own begin; -1: there is none
 };
 

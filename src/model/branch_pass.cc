@@ -24,7 +24,7 @@ struct BranchPass::Rows {
 
   // Rows [begin, end) of a branch. With `known` they look at the whole pass's keys, otherwise at their own and, in
   // causal models, at those before them.
-  void add(Trunk& trunk, const PlannedBranch& branch, std::int64_t begin, std::int64_t end, bool known) {
+  PassSequence& add(Trunk& trunk, const PlannedBranch& branch, std::int64_t begin, std::int64_t end, bool known) {
     for (const KnockOut& knock_out : branch.knock_outs) {
       knock_outs.push_back(knock_out);
       knock_outs.back().sequence = static_cast<int>(sequences.size());
@@ -38,6 +38,7 @@ struct BranchPass::Rows {
     } else if (trunk.config().causal) {
       text.shared = &*trunk.keys;
     }
+    return text;
   }
 
   void begin(PassMemory& memory) {
@@ -46,11 +47,11 @@ struct BranchPass::Rows {
     layers = std::make_unique<LayerPass>(of.model->weights, *pass);
   }
 
-  // Pairs that the rows see in a layer.
+  // Pairs that the queries see in a layer.
   double pairs(int layer) const {
     double sum = 0;
     for (const PassSequence& text : sequences) {
-      sum += visible_pairs(of.config(), layer, text.begin, text.begin + text.length(), of.tokens());
+      sum += visible_pairs(of.config(), layer, text.query_begin(), text.query_end(), of.tokens());
     }
     return sum;
   }
@@ -70,17 +71,14 @@ BranchPass::BranchPass(Trunk& trunk, std::span<const PlannedBranch> branches, Pa
       memory_(memory),
       progress_(progress),
       done_(done),
+      held_{0, trunk.tokens()},
       row_begin_(branches.size()) {
   for (std::size_t b = 0; b < branches.size(); ++b) {
     if (is_visible(b)) order_.push_back(b);
   }
   std::ranges::stable_sort(order_, {}, [&](std::size_t b) { return branches_[b].plan.layer; });
-  std::int64_t rows = 0;
-  for (const std::size_t b : order_) {
-    row_begin_[b] = rows;
-    rows += trunk_.tokens() - branches_[b].plan.first_row;
-  }
-  hidden_.resize(static_cast<std::size_t>(rows * width()));
+  number_rows();
+  hidden_.resize(static_cast<std::size_t>(rows_held_ * width()));
 }
 
 BranchPass::~BranchPass() = default;
@@ -89,7 +87,11 @@ void BranchPass::run() {
   const auto layers = static_cast<int>(trunk_.config().layers);
   for (int layer = 0; layer < layers; ++layer) {
     run_joined(layer);
-    if (layer + 1 == layers && trunk_.config().final_norm) normalise_joined();
+    if (is_last(layer)) {
+      held_ = trunk_.asked_rows();
+      number_rows();
+      if (trunk_.config().final_norm) normalise_joined();
+    }
     std::size_t end = joined_;
     while (end < order_.size() && branches_[order_[end]].plan.layer == layer) ++end;
     if (end > joined_) join(layer, end);
@@ -97,32 +99,72 @@ void BranchPass::run() {
   }
 }
 
-std::span<float> BranchPass::hidden_of(std::size_t b) {
-  const std::int64_t rows = trunk_.tokens() - branches_[b].plan.first_row;
-  return std::span(hidden_).subspan(static_cast<std::size_t>(row_begin_[b] * width()),
-                                    static_cast<std::size_t>(rows * width()));
+PositionRange BranchPass::rows_of(std::size_t b) const {
+  return {std::max(held_.begin, branches_[b].plan.first_row), held_.end};
 }
 
-// All rows of those that joined in a layer below.
+std::span<float> BranchPass::hidden_of(std::size_t b) {
+  const PositionRange rows = rows_of(b);
+  return std::span(hidden_).subspan(static_cast<std::size_t>(row_begin_[b] * width()),
+                                    static_cast<std::size_t>((rows.end - rows.begin) * width()));
+}
+
+std::int64_t BranchPass::joined_rows() const {
+  return joined_ < order_.size() ? row_begin_[order_[joined_]] : rows_held_;
+}
+
+void BranchPass::number_rows() {
+  rows_held_ = 0;
+  for (const std::size_t b : order_) {
+    row_begin_[b] = rows_held_;
+    rows_held_ += rows_of(b).end - rows_of(b).begin;
+  }
+}
+
+void BranchPass::begin_rows(int layer) {
+  rows_ = std::make_unique<Rows>(trunk_, progress_.hook());
+  for (std::size_t i = 0; i < joined_; ++i) {
+    const PlannedBranch& branch = branches_[order_[i]];
+    PassSequence& text = rows_->add(trunk_, branch, branch.plan.first_row, trunk_.tokens(), false);
+    if (is_last(layer)) text.queries = trunk_.asked_rows();
+  }
+  rows_->begin(memory_);
+  rows_->pass->same_as = same_rows(layer);
+}
+
+// Pass::same_as: rows that the layer below, in which their branches joined, has left as they are in the whole pass.
+std::vector<std::int64_t> BranchPass::same_rows(int layer) const {
+  std::vector<std::int64_t> same, first(static_cast<std::size_t>(trunk_.tokens()), -1);
+  for (std::size_t i = 0; i < joined_; ++i) {
+    const BranchPlan& plan = branches_[order_[i]].plan;
+    for (std::int64_t row = plan.first_row; row < trunk_.tokens(); ++row) {
+      const auto at = std::ssize(same);
+      const bool own = plan.layer + 1 < layer || std::ranges::binary_search(plan.rows, row);
+      std::int64_t& of_whole = first[static_cast<std::size_t>(row)];
+      if (!own && of_whole < 0) of_whole = at;
+      same.push_back(own ? at : of_whole);
+    }
+  }
+  return same;
+}
+
+// All rows of those that joined in a layer below. In the last layer rows that nobody asks for end with their keys.
 void BranchPass::run_joined(int layer) {
   if (joined_ == 0) return;
-  if (rows_ == nullptr) {
-    rows_ = std::make_unique<Rows>(trunk_, progress_.hook());
-    for (std::size_t i = 0; i < joined_; ++i) {
-      const PlannedBranch& branch = branches_[order_[i]];
-      rows_->add(trunk_, branch, branch.plan.first_row, trunk_.tokens(), false);
-    }
-    rows_->begin(memory_);
-  }
-  const std::int64_t rows = rows_->pass->rows();
-  rows_->layers->run(layer, std::span(hidden_).first(static_cast<std::size_t>(rows * width())));
-  done_ += static_cast<double>(rows) * layer_linear_flops(trunk_.config()) +
-           rows_->pairs(layer) * pair_flops(trunk_.config());
+  if (rows_ == nullptr || (is_last(layer) && trunk_.asked_rows() != held_)) begin_rows(layer);
+  const TransformerConfig& config = trunk_.config();
+  const auto projected = static_cast<double>(rows_->pass->projected_rows()),
+             queries = static_cast<double>(rows_->pass->query_rows());
+  rows_->layers->run(layer, std::span(hidden_).first(static_cast<std::size_t>(joined_rows() * width())));
+  rows_->pass->same_as.clear();
+  done_ += projected * (query_flops(config) + key_value_flops(config)) +
+           queries * (attention_output_flops(config) + feed_forward_flops(config)) +
+           rows_->pairs(layer) * pair_flops(config);
 }
 
 void BranchPass::normalise_joined() {
   if (joined_ == 0) return;
-  const auto values = static_cast<std::size_t>(rows_->pass->rows() * width());
+  const auto values = static_cast<std::size_t>(joined_rows() * width());
   normalise_rows(*rows_->pass, trunk_.model->weights.final_norm, std::span(hidden_).first(values));
 }
 
@@ -143,7 +185,7 @@ void BranchPass::join(int layer, std::size_t end) {
   }
   cut.begin(memory_);
   cut.layers->run(layer, hidden);
-  if (layer + 1 == config.layers && config.final_norm) {
+  if (is_last(layer) && config.final_norm) {
     normalise_rows(*cut.pass, trunk_.model->weights.final_norm, hidden);
   }
   const bool fused = trunk_.model->weights.layer(layer, config).attention.layout != HeadLayout::separate;
@@ -160,11 +202,11 @@ void BranchPass::join(int layer, std::size_t end) {
 
 // The branch's rows after its lowest layer: the whole pass's, but for those that it cuts.
 void BranchPass::join_with(std::size_t b, int layer, const float* cut) {
-  const BranchPlan& plan = branches_[b].plan;
+  const PositionRange rows = rows_of(b);
   const std::span<float> hidden = hidden_of(b);
-  std::ranges::copy(trunk_.rows(layer + 1, plan.first_row, trunk_.tokens() - plan.first_row), hidden.begin());
-  for (const std::int64_t row : plan.rows) {
-    std::copy_n(cut, width(), hidden.begin() + (row - plan.first_row) * width());
+  std::ranges::copy(trunk_.rows(layer + 1, rows.begin, rows.end - rows.begin), hidden.begin());
+  for (const std::int64_t row : branches_[b].plan.rows) {
+    std::copy_n(cut, width(), hidden.begin() + (row - rows.begin) * width());
     cut += width();
   }
 }
@@ -173,7 +215,7 @@ void BranchPass::join_with(std::size_t b, int layer, const float* cut) {
 std::vector<std::int64_t> BranchPass::logit_rows_of(std::size_t b) const {
   const BranchPlan& plan = branches_[b].plan;
   std::vector<std::int64_t> rows;
-  if (plan.layer + 1 == trunk_.config().layers) {
+  if (is_last(plan.layer)) {
     std::ranges::copy_if(plan.rows, std::back_inserter(rows),
                          [&](std::int64_t row) { return trunk_.logit_rows.has(row); });
     return rows;
@@ -200,7 +242,7 @@ std::size_t BranchPass::tell_some(std::size_t begin, std::size_t first, const Br
     if (b > begin && count + std::ssize(of_branch) > most) break;
     count += std::ssize(of_branch);
     for (const std::int64_t row : of_branch) {
-      const auto hidden = hidden_of(b).begin() + (row - branches_[b].plan.first_row) * width();
+      const auto hidden = hidden_of(b).begin() + (row - rows_of(b).begin) * width();
       rows.insert(rows.end(), hidden, hidden + width());
     }
     changed.push_back(std::move(of_branch));
@@ -224,8 +266,10 @@ std::size_t BranchPass::tell_some(std::size_t begin, std::size_t first, const Br
 
 BranchResult BranchPass::result_of(std::size_t b, const std::vector<std::int64_t>& changed,
                                    std::span<const float> changed_logits, std::vector<float>& all_logits) {
-  if (!is_visible(b)) return {0, trunk_.hidden_states.back(), trunk_.logits};
-  BranchResult result{branches_[b].plan.first_row, hidden_of(b), changed_logits};
+  const bool states = trunk_.hidden_states_asked;
+  if (!is_visible(b))
+    return {0, states ? std::span<const float>(trunk_.hidden_states.back()) : std::span<const float>(), trunk_.logits};
+  BranchResult result{branches_[b].plan.first_row, states ? hidden_of(b) : std::span<float>(), changed_logits};
   if (changed_logits.size() == trunk_.logits.size()) return result;
   const std::int64_t vocabulary = trunk_.config().vocabulary;
   all_logits = trunk_.logits;

@@ -25,7 +25,8 @@ struct PlannedBranch {
 std::int64_t branch_row_bytes(const TransformerConfig& config);
 
 /// Some branches at once, layer by layer: each joins in the lowest layer that it cuts, with the rows that it cuts
-/// there; above it all rows from its first one on go through.
+/// there; above it all rows from its first one on go through, in the last layer from attention on those that are asked
+/// for.
 class BranchPass {
  public:
   /// done: the counter of operations, to be added to.
@@ -42,7 +43,13 @@ class BranchPass {
 
   std::int64_t width() const { return trunk_.config().width; }
   bool is_visible(std::size_t b) const { return branches_[b].plan.layer < trunk_.config().layers; }
+  bool is_last(int layer) const { return layer + 1 == trunk_.config().layers; }
+  PositionRange rows_of(std::size_t b) const;
   std::span<float> hidden_of(std::size_t b);
+  std::int64_t joined_rows() const;
+  void number_rows();
+  void begin_rows(int layer);
+  std::vector<std::int64_t> same_rows(int layer) const;
   void run_joined(int layer);
   void join(int layer, std::size_t end);
   void join_with(std::size_t b, int layer, const float* cut);
@@ -58,7 +65,9 @@ class BranchPass {
   LayerProgress& progress_;
   double& done_;
   std::vector<std::size_t> order_;       // of the branches that cut something, by their lowest layer
+  PositionRange held_;                   // rows of the text that stand in hidden_, of each branch from its first one on
   std::vector<std::int64_t> row_begin_;  // [branches] where rows of each stand in hidden_, by order_
+  std::int64_t rows_held_ = 0;           // of all branches
   std::vector<float> hidden_;            // [rows of all branches, width]
   std::size_t joined_ = 0;               // of order_
   std::unique_ptr<Rows> rows_;           // of those that have joined

@@ -84,13 +84,19 @@ std::int64_t first_row_cut(const TransformerConfig& config, int layer, std::span
 
 }  // namespace
 
-BranchPlan plan_branch(const TransformerConfig& config, std::int64_t tokens, std::span<const KnockOut> knock_outs) {
+BranchPlan plan_branch(const TransformerConfig& config, std::int64_t tokens, PositionRange asked,
+                       std::span<const KnockOut> knock_outs) {
   const std::vector<NamedEdges> named = named_edges(tokens, knock_outs);
-  for (int layer = 0; layer < static_cast<int>(config.layers); ++layer) {
+  const auto layers = static_cast<int>(config.layers);
+  for (int layer = 0; layer < layers; ++layer) {
     std::vector<std::int64_t> rows = rows_cut(config, layer, named, tokens);
-    if (!rows.empty()) return {layer, rows, config.causal ? first_row_cut(config, layer, named, tokens) : 0};
+    if (layer + 1 == layers) std::erase_if(rows, [&](std::int64_t row) { return !asked.has(row); });
+    if (rows.empty()) continue;
+    const std::int64_t first_row = config.causal ? first_row_cut(config, layer, named, tokens) : 0;
+    if (std::max(first_row, asked.begin) >= asked.end) break;
+    return {layer, std::move(rows), first_row};
   }
-  return {static_cast<int>(config.layers), {}, tokens};
+  return {layers, {}, tokens};
 }
 
 }  // namespace sightline::model

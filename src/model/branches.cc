@@ -16,9 +16,6 @@
 namespace sightline::model {
 namespace {
 
-// What the rows of a batch of branches take: enough of them for linear layers to take each weight from memory for many.
-constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;
-
 // Keys and values of the whole pass, and its progress.
 class KeyKeeper : public AttentionObserver {
  public:
@@ -58,6 +55,12 @@ void with_documented_errors(const Call& call) {
 }
 
 }  // namespace
+
+std::int64_t branch_trunk_bytes(const TransformerConfig& config, std::int64_t tokens) {
+  std::int64_t values = (config.layers + 1) * config.width;
+  for (const Rope& rope : config.ropes) values += rope.width;
+  return tokens * values * std::int64_t{sizeof(float)} + BranchKeys::bytes(config, tokens);
+}
 
 struct Branches::Impl {
   void run_whole(const Transformer& transformer);
@@ -117,9 +120,9 @@ std::vector<PlannedBranch> Branches::Impl::next_batch(std::span<const Branch> br
   std::vector<PlannedBranch> batch;
   std::int64_t bytes = 0;
   for (const Branch& branch : branches) {
-    BranchPlan plan = plan_branch(trunk.config(), trunk.tokens(), branch.knock_outs);
+    BranchPlan plan = plan_branch(trunk.config(), trunk.tokens(), trunk.asked_rows(), branch.knock_outs);
     bytes += (trunk.tokens() - plan.first_row) * row_bytes;
-    if (!batch.empty() && bytes > kBatchBytes) break;
+    if (!batch.empty() && bytes > kBranchBatchBytes) break;
     batch.push_back({branch.knock_outs, std::move(plan)});
   }
   return batch;
@@ -152,6 +155,7 @@ Branches::Branches(const Transformer& transformer, std::span<const std::int32_t>
     trunk.ids.assign(ids.begin(), ids.end());
     trunk.type_ids.assign(type_ids.begin(), type_ids.end());
     trunk.logit_rows = checked_logit_rows(transformer.config(), trunk.tokens(), options.logit_rows);
+    trunk.hidden_states_asked = options.hidden_states;
     cpu::with_team(options.threads, [&] { impl_->run_whole(transformer); });
   });
 }

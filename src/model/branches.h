@@ -22,13 +22,23 @@ struct BranchOptions {
   int threads = 0;
   Progress* progress = nullptr;       // told of layers of branches; false ends a run with Cancelled
   PositionRange logit_rows = {0, 0};  // rows that get logits; BadArgument where the file has no head for them
+  bool hidden_states = true;          // false: branches give logits alone, and other rows end in the last layer's keys
 };
+
+/// What the rows of a batch of branches take: enough of them for linear layers to take each weight from memory for
+/// many.
+inline constexpr std::int64_t kBranchBatchBytes = std::int64_t{64} << 20;
+
+/// Bytes that Branches keeps of a text of so many tokens: what goes into each layer and comes out of the last, keys and
+/// values with room for those of a branch, cosines and sines of ropes. Logits come beside it.
+std::int64_t branch_trunk_bytes(const TransformerConfig& config, std::int64_t tokens);
 
 /// What came of a pass, while its reader is told of it.
 struct BranchResult {
-  std::int64_t first_row = 0;           // rows before it are those of the whole pass
-  std::span<const float> hidden_state;  // [tokens - first_row, width], after the final norm if the model has one
-  std::span<const float> logits;        // [logit rows, vocabulary]
+  std::int64_t first_row = 0;  // rows before it are those of the whole pass
+  // [tokens - first_row, width], after the final norm if the model has one; empty where it was not asked for
+  std::span<const float> hidden_state;
+  std::span<const float> logits;  // [logit rows, vocabulary]
 };
 
 /// Floating-point operations, a multiplication and an addition being two: those of linear layers and of attention over
@@ -40,8 +50,10 @@ struct BranchWork {
 };
 
 /// Passes over one text that differ in a few edges. What a knock-out leaves alone is not computed again: the layers
-/// below the first one that it is in, of that layer all but the rows that it cuts, in causal models the rows before
-/// the first of these in all layers, and logits of other rows. Linear layers see the rows of many branches at once.
+/// below the first one that it is in, of that layer all but the rows that it cuts (which
+/// the layer above projects once for many branches), in causal models the rows before
+/// the first of these in all layers, of the last layer what comes after the keys of rows that nobody asks for, and
+/// logits of other rows. Linear layers see the rows of many branches at once.
 /// Values are, bit for bit, those of Transformer::forward() with the same knock-outs.
 class Branches {
  public:

@@ -7,6 +7,7 @@
 #include "sightline/error.h"
 #include "src/model/bits_testing.h"
 #include "src/model/flops.h"
+#include "src/model/trunk.h"
 
 namespace sightline::model {
 namespace {
@@ -81,6 +82,20 @@ Branch of_this_pass(Branch branch) {
   return branch;
 }
 
+// The same logits where no other row's last hidden state is asked for.
+void expect_logits_alone(const Transformer& transformer, const Text& text, std::span<const Branch> branches,
+                         std::span<const RowBits> want, PositionRange logit_rows) {
+  Branches passes(transformer, text.ids, text.types, {.threads = 2, .logit_rows = logit_rows, .hidden_states = false});
+  EXPECT_EQ(std::ssize(text.ids) * transformer.config().width, std::ssize(passes.whole().hidden_state));
+  std::size_t told = 0;
+  passes.run(branches, [&](std::size_t branch, const BranchResult& result) {
+    EXPECT_EQ(told++, branch);
+    EXPECT_TRUE(result.hidden_state.empty());
+    EXPECT_TRUE(want[branch].logits == bytes_of(result.logits)) << branch << ", logits alone";
+  });
+  EXPECT_EQ(branches.size(), told);
+}
+
 void expect_naive(const Transformer& transformer, const Text& text, int branch_count, unsigned seed) {
   const TransformerConfig& config = transformer.config();
   const std::int64_t tokens = std::ssize(text.ids);
@@ -102,6 +117,7 @@ void expect_naive(const Transformer& transformer, const Text& text, int branch_c
     });
     EXPECT_EQ(branches.size(), told);
   }
+  expect_logits_alone(transformer, text, branches, want, logit_rows);
 }
 
 class BranchesTest : public testing::TestWithParam<std::string> {
@@ -237,8 +253,8 @@ std::vector<Branch> edges_of_row(const TransformerConfig& config, std::int64_t r
 }
 
 BranchWork work_of(const Transformer& transformer, const Text& text, const std::vector<Branch>& branches,
-                   PositionRange logit_rows) {
-  Branches passes(transformer, text.ids, text.types, {.logit_rows = logit_rows});
+                   PositionRange logit_rows, bool hidden_states = true) {
+  Branches passes(transformer, text.ids, text.types, {.logit_rows = logit_rows, .hidden_states = hidden_states});
   passes.run(branches, [](std::size_t, const BranchResult&) {});
   return passes.work();
 }
@@ -260,11 +276,35 @@ TEST(BranchWork, IsWhatThePartsTake) {
   const BranchWork work = work_of(transformer, text, {edge, edge}, {9, 10});
   EXPECT_EQ(2 * whole, work.naive);
   const double branch = row - keys + 8 * pair + 2 * (3 * row + (8 + 9 + 10) * pair) + logits;
-  EXPECT_EQ(whole + 2 * branch, work.done);
+  // In the second layer rows 8 and 9 have the whole pass's input, and are projected once.
+  EXPECT_EQ(whole + 2 * branch - 2 * (query + keys), work.done);
   EXPECT_EQ(work.naive / work.done, work.ratio());
   // In the last layer, a row whose logits are not asked for.
   const Branch last{{{.layers = {2}, .rows = {{7, 8}}, .keys = {{2, 3}}}}};
   EXPECT_EQ(whole + row - keys + 8 * pair, work_of(transformer, text, {last}, {9, 10}).done);
+  EXPECT_EQ(whole, work_of(transformer, text, {last}, {9, 10}, false).done);
+  // Where logits alone are asked for, rows 7 and 8 end with the last layer's keys.
+  const double alone =
+      row - keys + 8 * pair + 3 * row + (8 + 9 + 10) * pair + 3 * (query + keys) + output + mlp + 10 * pair + logits;
+  EXPECT_EQ(whole + alone, work_of(transformer, text, {edge}, {9, 10}, false).done);
+  // Nothing that is asked for can change: a row before 7, or none.
+  EXPECT_EQ(whole, work_of(transformer, text, {edge}, {6, 7}, false).done);
+  EXPECT_EQ(whole - logits, work_of(transformer, text, {edge}, {8, 8}, false).done);
+}
+
+// Rows that see both ways: in all layers at once one layer of the model's is left but for its keys.
+TEST(BranchWork, OfMaskedModelsEndsWithTheKeysOfTheLastLayer) {
+  const Transformer transformer = Transformer::load(conformance_model("bert_mlm_legacy"));
+  const TransformerConfig& config = transformer.config();
+  ASSERT_EQ(2, config.layers);
+  const Text text = random_text(transformer, 10, 4);
+  const Branch edge{{{.rows = {{3, 4}}, .keys = {{2, 3}}}}};
+  const double done = work_of(transformer, text, {edge}, {5, 6}, false).done - forward_flops(config, 10, 1);
+  const double others = attention_output_flops(config) + feed_forward_flops(config);
+  EXPECT_EQ(others + query_flops(config) + 10 * pair_flops(config) +
+                10 * (query_flops(config) + key_value_flops(config)) + others + 10 * pair_flops(config) +
+                language_head_flops(config),
+            done);
 }
 
 TEST(BranchWork, SavesMostOfLateRowsOfDecoders) {
@@ -289,6 +329,21 @@ TEST(BranchWork, IsAtMostHalfOnMiniLm) {
     RecordProperty(by_head ? "by_head" : "by_layer", std::to_string(work.ratio()));
   }
   expect_naive(transformer, text, 6, 1);
+}
+
+// Against what is really kept. Of a decoder a branch has pages of its own.
+TEST(Branches, KeepWhatTheirPlanSays) {
+  for (const char* name : {"llama", "bert"}) {
+    const Transformer transformer = Transformer::load(conformance_model(name));
+    const TransformerConfig& config = transformer.config();
+    const std::int64_t tokens = 40;  // of a page of 64
+    const Text text = random_text(transformer, tokens, 2);
+    Branches passes(transformer, text.ids, text.types);
+    std::int64_t values = 64 * config.layers * config.kv_heads * 2 * config.head_width * (config.causal ? 2 : 1);
+    for (const auto& rows : passes.trunk().hidden_states) values += std::ssize(rows);
+    for (const auto& rope : passes.trunk().ropes) values += std::ssize(rope.cos) + std::ssize(rope.sin);
+    EXPECT_EQ(4 * values, branch_trunk_bytes(config, tokens)) << name;
+  }
 }
 
 struct StopsAfter : Progress {

@@ -86,7 +86,7 @@ DirectPath::LayerRows DirectPath::compute(const Pass& pass, SelfAttention& atten
   const std::vector<float> between =
       after ? normed(pass, weights.attention_norm, rows.attention_sum)
             : normed(pass, weights.mlp_norm, config_.parallel_residual ? x : rows.attention_sum);
-  feed_forward.run(weights, between.data(), rows.fed.data());
+  feed_forward.run(weights, between.data(), pass.rows(), rows.fed.data());
   rows.output =
       sum_of(after ? between : rows.attention_sum, around ? normed(pass, weights.mlp_post_norm, rows.fed) : rows.fed);
   return rows;

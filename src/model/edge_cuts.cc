@@ -80,7 +80,7 @@ EdgeCuts::EdgeCuts(const Pass& pass) : cuts_(pass.sequences.size()) {
 }
 
 void EdgeCuts::add(const KnockOut& knock_out, const PassSequence& text, std::vector<Cut>& cuts) const {
-  auto rows = listed_positions(knock_out.rows, text.begin, text.begin + text.length()),
+  auto rows = listed_positions(knock_out.rows, text.query_begin(), text.query_end()),
        keys = listed_positions(knock_out.keys, 0, text.key_count());
   if (rows && keys) cuts.push_back({&knock_out, std::move(*rows), std::move(*keys)});
 }

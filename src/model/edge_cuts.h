@@ -22,8 +22,8 @@ bool names_layer(const std::vector<int>& layers, int layer);
 std::optional<std::vector<std::int64_t>> listed_positions(const std::vector<PositionRange>& ranges, std::int64_t begin,
                                                           std::int64_t end);
 
-/// Knock-outs of whole sequences as the attention calls of a pass take them: rows counted from the first one that the
-/// pass computes, keys up to the last one that there is. What meets nothing of the pass is left out.
+/// Knock-outs of whole sequences as the attention calls of a pass take them: rows counted from the first one that has
+/// a query, keys up to the last one that there is. What meets nothing of the pass is left out.
 class EdgeCuts {
  public:
   explicit EdgeCuts(const Pass& pass);

@@ -18,10 +18,10 @@ void activate(Activation activation, std::span<float> values, int threads) {
   }
 }
 
-void FeedForward::run(const LayerWeights& weights, const float* x, float* y) {
+void FeedForward::run(const LayerWeights& weights, const float* x, std::int64_t rows, float* y) {
   const std::int64_t width = pass_.config.width;
-  for (std::int64_t row = 0; row < pass_.rows(); row += kFeedForwardRows) {
-    run_rows(weights, x + row * width, std::min(kFeedForwardRows, pass_.rows() - row), y + row * width);
+  for (std::int64_t row = 0; row < rows; row += kFeedForwardRows) {
+    run_rows(weights, x + row * width, std::min(kFeedForwardRows, rows - row), y + row * width);
   }
 }
 

@@ -23,7 +23,7 @@ class FeedForward {
   explicit FeedForward(const Pass& pass) : pass_(pass) {}
 
   /// x, y [rows, width].
-  void run(const LayerWeights& weights, const float* x, float* y);
+  void run(const LayerWeights& weights, const float* x, std::int64_t rows, float* y);
 
  private:
   void run_rows(const LayerWeights& weights, const float* x, std::int64_t rows, float* y);

@@ -15,11 +15,12 @@ class LayerPass {
  public:
   LayerPass(const Weights& weights, const Pass& pass);
 
-  /// hidden [rows, width], what goes into a layer, becomes what comes out of it.
-  void run(int layer, std::span<float> hidden);
+  /// hidden [rows, width], what goes into a layer, becomes what comes out of it: [query rows, width], at its beginning.
+  std::span<float> run(int layer, std::span<float> hidden);
 
  private:
-  void run_parallel(int layer, const LayerWeights& weights, std::span<float> hidden);
+  std::span<float> run_parallel(int layer, const LayerWeights& weights, std::span<float> hidden);
+  std::span<float> keep_query_rows(std::span<float> hidden) const;
   void add_branch(const ops::Norm& post_norm, std::span<float> hidden);
   const float* normalised(const ops::Norm& norm, std::span<const float> hidden);
 

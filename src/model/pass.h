@@ -1,8 +1,10 @@
 #ifndef SIGHTLINE_MODEL_PASS_H_
 #define SIGHTLINE_MODEL_PASS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sightline/transformer.h"
@@ -27,8 +29,11 @@ struct PassSequence {
   BranchKeys* known = nullptr;   // all of them: the queries look at these, and the rows have no keys of their own
   BranchKeys* shared = nullptr;  // those before `begin`
   const std::vector<ops::RopeTable>* ropes = nullptr;  // of the text's positions, where they are there already
+  PositionRange queries = {};  // positions that go on from attention; the others have keys and values alone
 
   std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
+  std::int64_t query_begin() const { return std::clamp(queries.begin, begin, begin + length()); }
+  std::int64_t query_end() const { return std::clamp(queries.end, query_begin(), begin + length()); }
   std::int64_t key_count() const { return known != nullptr ? known->tokens() : begin + length(); }
 };
 
@@ -37,10 +42,21 @@ struct PassSequence {
 struct Pass {
   Pass(const TransformerConfig& of, std::span<PassSequence> texts, const ForwardOptions& how, PassMemory& to_use)
       : config(of), sequences(texts), options(how), memory(to_use) {
-    for (const PassSequence& text : texts) row_begin.push_back(row_begin.back() + text.length());
+    for (const PassSequence& text : texts) {
+      row_begin.push_back(row_begin.back() + text.length());
+      query_begin.push_back(query_begin.back() + text.query_end() - text.query_begin());
+    }
   }
 
   std::int64_t rows() const { return row_begin.back(); }
+  /// Of these rows those that go on from attention: sequence s owns [query_begin[s], query_begin[s + 1]) of them.
+  std::int64_t query_rows() const { return query_begin.back(); }
+  /// Rows that attention projects to queries, keys and values.
+  std::int64_t projected_rows() const {
+    std::int64_t count = same_as.empty() ? rows() : 0;
+    for (std::size_t row = 0; row < same_as.size(); ++row) count += std::cmp_equal(same_as[row], row);
+    return count;
+  }
   /// Whether keys and values are there already, for all sequences or none.
   bool queries_alone() const { return !sequences.empty() && sequences.front().known != nullptr; }
 
@@ -48,7 +64,10 @@ struct Pass {
   const std::span<PassSequence> sequences;
   const ForwardOptions& options;
   PassMemory& memory;
-  std::vector<std::int64_t> row_begin{0};
+  std::vector<std::int64_t> row_begin{0}, query_begin{0};
+  // [rows] the first row that goes into the next layer with the same bits as each, which is projected for all of them;
+  // empty: each row by itself.
+  std::vector<std::int64_t> same_as;
 };
 
 /// y = layer(x), with the pass's threads and precision.

@@ -1,5 +1,8 @@
 #include "src/model/self_attention.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "src/model/rope.h"
 
 namespace sightline::model {
@@ -53,9 +56,9 @@ void SelfAttention::run(int layer, const AttentionWeights& weights, const float*
   const TransformerConfig& config = pass_.config;
   const Heads heads = project(weights, x);
   turn(layer, weights, heads);
-  float* mixed = pass_.memory.mixed.of_size(pass_.rows() * config.query_heads * config.head_width);
+  float* mixed = pass_.memory.mixed.of_size(pass_.query_rows() * config.query_heads * config.head_width);
   for (std::size_t s = 0; s < pass_.sequences.size(); ++s) attend(layer, static_cast<int>(s), weights, heads);
-  apply(pass_, weights.output, mixed, pass_.rows(), y);
+  apply(pass_, weights.output, mixed, pass_.query_rows(), y);
 }
 
 // Norms and ropes of queries and keys.
@@ -72,6 +75,26 @@ void SelfAttention::turn(int layer, const AttentionWeights& weights, const Heads
   if (keys) ops::rotate(ropes_[rope], config.ropes[rope].adjacent_pairs, heads.key, pass_.options.threads);
 }
 
+// y = layer(x), each of several rows that are the same once.
+void SelfAttention::project_rows(const ops::Linear& layer, const float* x, float* y) const {
+  const std::vector<std::int64_t>& same_as = pass_.same_as;
+  if (same_as.empty()) return apply(pass_, layer, x, pass_.rows(), y);
+  const std::int64_t in = layer.weight.cols, out = layer.weight.rows;
+  std::vector<float> from;
+  std::vector<std::int64_t> place(same_as.size());  // in `from`, of rows that are the first of their kind
+  std::int64_t count = 0;
+  for (std::size_t row = 0; row < same_as.size(); ++row) {
+    if (std::cmp_not_equal(same_as[row], row)) continue;
+    place[row] = count++;
+    from.insert(from.end(), x + static_cast<std::int64_t>(row) * in, x + static_cast<std::int64_t>(row + 1) * in);
+  }
+  std::vector<float> to(static_cast<std::size_t>(count * out));
+  apply(pass_, layer, from.data(), count, to.data());
+  for (const std::int64_t first : same_as) {
+    y = std::copy_n(to.begin() + place[static_cast<std::size_t>(first)] * out, out, y);
+  }
+}
+
 SelfAttention::Heads SelfAttention::project(const AttentionWeights& weights, const float* x) {
   if (weights.layout != HeadLayout::separate) return project_fused(weights, x);
   const TransformerConfig& config = pass_.config;
@@ -81,10 +104,10 @@ SelfAttention::Heads SelfAttention::project(const AttentionWeights& weights, con
   float* to = pass_.memory.projected.of_size(rows * (query_width + (keys ? 2 * kv_width : 0)));
   float *key = to + rows * query_width, *value = key + rows * kv_width;
   const ops::HeadRows queries{to, rows, config.query_heads, query_width, d};
-  apply(pass_, weights.query, x, rows, to);
+  project_rows(weights.query, x, to);
   if (!keys) return {queries, {}, {}};
-  apply(pass_, weights.key, x, rows, key);
-  apply(pass_, weights.value, x, rows, value);
+  project_rows(weights.key, x, key);
+  project_rows(weights.value, x, value);
   return {queries, {key, rows, config.kv_heads, kv_width, d}, {value, rows, config.kv_heads, kv_width, d}};
 }
 
@@ -97,7 +120,7 @@ SelfAttention::Heads SelfAttention::project_fused(const AttentionWeights& weight
   const auto heads = [&](float* first, std::int64_t count, std::int64_t head_stride) {
     return ops::HeadRows{first, rows, count, all, head_stride};
   };
-  apply(pass_, weights.fused, x, rows, to);
+  project_rows(weights.fused, x, to);
   if (weights.layout == HeadLayout::grouped) {
     return {heads(to, config.query_heads, 3 * d), heads(to + d, config.kv_heads, 3 * d),
             heads(to + 2 * d, config.kv_heads, 3 * d)};
@@ -107,19 +130,21 @@ SelfAttention::Heads SelfAttention::project_fused(const AttentionWeights& weight
 }
 
 AttentionProblem SelfAttention::make_problem(int layer, int sequence, const AttentionWeights& weights,
-                                             const Heads& heads) const {
+                                             const Heads& heads) {
   const TransformerConfig& config = pass_.config;
   const PassSequence& text = pass_.sequences[sequence];
   const std::int64_t begin = pass_.row_begin[sequence], length = text.length();
   AttentionProblem problem;
-  problem.q = tensor_of(heads.query, begin, length, config.head_width);
+  problem.q = tensor_of(heads.query, begin + text.query_begin() - text.begin, text.query_end() - text.query_begin(),
+                        config.head_width);
   problem.causal = config.causal;
   if (config.pattern[layer].window > 0) problem.window_left = config.pattern[layer].window - 1;
   problem.scale = config.attention_scale;
   problem.softcap = config.attention_softcap;
   if (weights.sinks != nullptr) problem.sinks = {weights.sinks, static_cast<std::size_t>(config.query_heads)};
   if (text.known != nullptr) {
-    text.known->read_whole(layer, text.begin, problem);
+    text.known->read_whole(layer, problem);
+    place_queries(text.query_begin(), problem);
     return problem;
   }
   problem.k = tensor_of(heads.key, begin, length, config.head_width);
@@ -133,7 +158,14 @@ AttentionProblem SelfAttention::make_problem(int layer, int sequence, const Atte
     text.pruned->layer(layer).write(problem.k, problem.v, text.begin);
     text.pruned->layer(layer).bind(problem);
   }
+  if (problem.q.shape[2] < length) place_queries(text.query_begin(), problem);
   return problem;
+}
+
+void SelfAttention::place_queries(std::int64_t position, AttentionProblem& problem) {
+  span_ = problem.sequences.empty() ? SequenceSpan{} : problem.sequences.front();
+  span_.query_position = position;
+  problem.sequences = {&span_, 1};
 }
 
 void SelfAttention::attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) {
@@ -146,7 +178,7 @@ void SelfAttention::attend(int layer, int sequence, const AttentionWeights& weig
   if (PrunedKeys* pruned = pass_.sequences[sequence].pruned) call.key_positions = pruned->layer(layer).seen_positions();
   const Observations see = options.observer != nullptr ? options.observer->request(call) : Observations{};
   const std::int64_t length = problem.q.shape[2], width = config.query_heads * config.head_width;
-  float* mixed = pass_.memory.mixed.of_size(pass_.rows() * width) + pass_.row_begin[sequence] * width;
+  float* mixed = pass_.memory.mixed.of_size(pass_.query_rows() * width) + pass_.query_begin[sequence] * width;
   const MutableTensorView out{mixed, DType::f32, problem.q.shape, {length * width, config.head_width, width, 1}};
   run_attention(call, out, see);
   if (options.observer != nullptr) options.observer->done(call);

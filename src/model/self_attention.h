@@ -19,7 +19,7 @@ class SelfAttention {
  public:
   explicit SelfAttention(const Pass& pass);
 
-  /// x, y [rows, width].
+  /// x [rows, width], y [query rows, width].
   void run(int layer, const AttentionWeights& weights, const float* x, float* y);
 
  private:
@@ -30,14 +30,17 @@ class SelfAttention {
 
   Heads project(const AttentionWeights& weights, const float* x);
   Heads project_fused(const AttentionWeights& weights, const float* x);
+  void project_rows(const ops::Linear& layer, const float* x, float* y) const;
   void turn(int layer, const AttentionWeights& weights, const Heads& heads) const;
   void attend(int layer, int sequence, const AttentionWeights& weights, const Heads& heads);
   void run_attention(const LayerAttention& call, const MutableTensorView& out, Observations see);
-  AttentionProblem make_problem(int layer, int sequence, const AttentionWeights& weights, const Heads& heads) const;
+  AttentionProblem make_problem(int layer, int sequence, const AttentionWeights& weights, const Heads& heads);
+  void place_queries(std::int64_t position, AttentionProblem& problem);
 
   const Pass& pass_;
   const EdgeCuts cuts_;
   std::vector<ops::RopeTable> ropes_;  // of config.ropes, for the pass's rows
+  SequenceSpan span_;                  // of a problem whose queries are not its last rows
 };
 
 }  // namespace sightline::model

@@ -25,9 +25,13 @@ struct Trunk {
         .subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(count) * width);
   }
 
+  /// Rows whose last hidden state a branch gives, or needs for its logits.
+  PositionRange asked_rows() const { return hidden_states_asked ? PositionRange{0, tokens()} : logit_rows; }
+
   const Transformer::Impl* model = nullptr;
   std::vector<std::int32_t> ids, type_ids;
   PositionRange logit_rows = {0, 0};  // within the text
+  bool hidden_states_asked = true;    // of branches, all rows
   int threads = 0;
 
   std::vector<std::vector<float>> hidden_states;  // layers + 1 of [tokens, width]
