@@ -298,7 +298,7 @@ void refuse_endless_numbers(const CLI::App& command) {
 // Of two that are written to one file, only the last would be there.
 void refuse_shared_files(const CLI::App& command) {
   std::map<std::filesystem::path, std::string> written;
-  for (const char* name : {"--output", "--html", "--save-state", "--csv"}) {
+  for (const char* name : {"--output", "--csv", "--html", "--save-state"}) {
     const CLI::Option* const option = command.get_option_no_throw(name);
     if (option == nullptr || option->count() == 0) continue;
     std::error_code none;

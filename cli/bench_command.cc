@@ -61,7 +61,7 @@ void add_cases(Painter& painter, const Bench& bench) {
 void add_bench_view(Painter& painter, const engine::ModelFacts& model, const Bench& bench) {
   add_head(painter, model, bench);
   add_cases(painter, bench);
-  if (!bench.complete) painter.note("Not all of the runs: it was stopped");
+  if (!bench.complete) painter.note(stopped_note("runs"));
 }
 
 }  // namespace

@@ -37,8 +37,6 @@ constexpr Rgb kSeriesColours[] = {{0, 114, 178},   {213, 94, 0},  {0, 158, 115},
                                   {204, 121, 167}, {230, 159, 0}, {0, 0, 0}};
 constexpr std::size_t kColours = std::size(kSeriesColours);
 
-const format::Palette& colours() { return format::palette(Theme::light); }
-
 // More series than there are colours to tell apart are an ordered crowd (the layers of a model): from light to dark.
 Rgb series_colour(std::size_t index, std::size_t count) {
   if (count <= kColours) return kSeriesColours[index];
@@ -291,8 +289,8 @@ double widest_name(std::span<const Chart> charts, format::Font& font) {
 
 }  // namespace
 
-Picture chart_picture(const std::string& title, std::span<const Chart> charts, const std::string& foot,
-                      format::Font& font) {
+Picture draw_charts(const std::string& title, std::span<const Chart> charts, const std::string& foot,
+                    format::Font& font) {
   double left = kMargin;
   for (const Chart& chart : charts) left = std::max(left, kMargin + ChartDrawing::reach(chart, font));
   const double names = widest_name(charts, font), right = left + kPlotWidth + kNameGap + 4 * kMark + names;

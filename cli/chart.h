@@ -10,8 +10,8 @@
 namespace sightline::cli {
 
 /// The charts, one below the other, with a heading and a note at the foot.
-format::Picture chart_picture(const std::string& title, std::span<const analysis::Chart> charts,
-                              const std::string& foot, format::Font& font);
+format::Picture draw_charts(const std::string& title, std::span<const analysis::Chart> charts, const std::string& foot,
+                            format::Font& font);
 
 }  // namespace sightline::cli
 

@@ -1,8 +1,8 @@
 #include "cli/chart.h"
+#include "src/format/picture_testing.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <png.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,33 +19,12 @@ using analysis::Chart;
 using format::Label;
 using format::Picture;
 using format::Rgb;
+using format::testing::drawn;
+using format::testing::Pixels;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kTickSize = 22;
 constexpr Rgb kBlue = {0, 114, 178}, kVermilion = {213, 94, 0};
-
-struct Pixels {
-  std::uint32_t width = 0, height = 0;
-  std::vector<std::uint8_t> rgb;
-  Rgb at(double x, double y) const {
-    const auto i = static_cast<std::size_t>((std::llround(y) * width + std::llround(x)) * 3);
-    return {rgb[i], rgb[i + 1], rgb[i + 2]};
-  }
-};
-
-Pixels drawn(const Picture& picture, format::Font& font) {
-  std::string file;
-  write_png(picture, font, [&file](std::span<const std::byte> bytes) {
-    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  });
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  EXPECT_TRUE(png_image_begin_read_from_memory(&image, file.data(), file.size())) << image.message;
-  image.format = PNG_FORMAT_RGB;
-  Pixels pixels{image.width, image.height, std::vector<std::uint8_t>(PNG_IMAGE_SIZE(image))};
-  EXPECT_TRUE(png_image_finish_read(&image, nullptr, pixels.rgb.data(), 0, nullptr)) << image.message;
-  return pixels;
-}
 
 const Label* find_label(const Picture& picture, const std::string& text) {
   const auto found = std::ranges::find(picture.labels, text, &Label::text);
@@ -81,7 +60,7 @@ class ChartPicture : public testing::Test {
       GTEST_SKIP() << "fonts-dejavu-core is not installed";
     font_ = std::make_unique<format::Font>();
   }
-  Picture picture(const Chart& chart) { return chart_picture("A claim", std::span(&chart, 1), "A caveat.", *font_); }
+  Picture picture(const Chart& chart) { return draw_charts("A claim", std::span(&chart, 1), "A caveat.", *font_); }
   Pixels pixels(const Picture& picture) { return drawn(picture, *font_); }
 
   std::unique_ptr<format::Font> font_;
@@ -122,7 +101,7 @@ TEST_F(ChartPicture, WhatIsMissingBreaksTheLine) {
 TEST_F(ChartPicture, SaysAllThatItIsGiven) {
   const Chart charts[] = {chart_of({{"full", {1, 2}, {3, 4}}, {"window", {1, 2}, {3, 3}}}),
                           {"Mass lost", {"window", true}, {"share", false}, {{"L1", {1, 1024}, {0.5, 0}}}}};
-  const Picture made = chart_picture("Cost grows with n²", charts, "Weights are not reasons.", *font_);
+  const Picture made = draw_charts("Cost grows with n²", charts, "Weights are not reasons.", *font_);
   for (const char* text : {"Cost grows with n²", "Time of a token", "keys", "ms", "full", "window", "Mass lost",
                            "share", "L1", "Weights are not reasons."}) {
     EXPECT_TRUE(has_label(made, text)) << text;
@@ -179,7 +158,7 @@ TEST_F(ChartPicture, NothingLiesOutside) {
   std::vector<analysis::ChartSeries> series;
   for (int i = 0; i < 9; ++i) series.push_back({words, {1e-9, 1e9}, {-1e12, 1e12 * i}});
   const Chart charts[] = {chart_of(series), chart_of({{"", {5}, {kNaN}}}, true, true)};
-  const Picture made = chart_picture(words + words, charts, words + "\n" + words, *font_);
+  const Picture made = draw_charts(words + words, charts, words + "\n" + words, *font_);
   for (const Label& label : made.labels) {
     const double reach = font_->width(label.text, label.style);
     const double left = label.x - (label.anchor == Label::Anchor::end      ? reach

@@ -24,9 +24,7 @@ using Texts = std::array<std::string, 2>;
 constexpr int kMostRows = 100'000;
 
 void require_usable(const Options& options) {
-  if (options.top && (*options.top < 1 || *options.top > kMostRows)) {
-    throw UsageError(fmt::format("--top is {}: it can be 1 to {}", *options.top, kMostRows));
-  }
+  require_top(options, kMostRows);
   require_picture(options.output, "a comparison is");
   require_writable({options.output}, options.compare.files);
 }
@@ -55,7 +53,7 @@ Texts read_texts(const Options& options) {
 // Refuses a text that cannot be looked at, and says which of the two it is.
 void require_text(const engine::Session& session, const std::string& text, const char* which, const Options& options) {
   try {
-    session.token_count(text, options.truncate);
+    session.token_count({text, options.special}, options.truncate);
   } catch (const BadArgument& error) {
     throw BadArgument(fmt::format("the {} text: {}", which, error.what()));
   }
@@ -67,7 +65,7 @@ engine::Look look_at(const engine::Session& session, const std::string& text, co
   engine::LookOptions how = look_options(options, 1);
   if (options.layer) how.keep_layers = {*options.layer};
   how.progress = &progress;
-  engine::Look look = session.look(text, how);
+  engine::Look look = session.look({text, options.special}, how);
   progress.end();
   return look;
 }
@@ -100,14 +98,6 @@ engine::CompareOptions compare_options(const Options& options, Progress* progres
   return how;
 }
 
-void draw(const engine::TextPair& pair, const engine::Comparison& comparison, std::size_t top, const Options& options) {
-  if (options.output.empty()) return;
-  if (comparison.shown().empty()) return write_note("no row moved: there is nothing to draw");
-  format::Font font;
-  save_picture(options.output, compare_picture(pair, comparison, top, font), font);
-  write_note(fmt::format("wrote {}", options.output));
-}
-
 }  // namespace
 
 void run_compare(const Options& options) {
@@ -126,7 +116,11 @@ void run_compare(const Options& options) {
     add_caveat(painter);
     write_output(painter.result());
   }
-  draw(pair, comparison, how.top, options);
+  if (comparison.shown().empty()) {
+    note_nothing_drawn(options);
+  } else {
+    draw_output(options, [&](format::Font& font) { return draw_comparison(pair, comparison, how.top, font); });
+  }
   check_interrupt();
 }
 

@@ -13,6 +13,7 @@ void add_compare(CLI::App& app, Options& options) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
+  command.add_flag("--special", options.special, "Take spellings of special tokens in the texts\nfor those tokens");
   command
       .add_option("--token", options.token,
                   "Rank the heads by this word's row, and show it in both\n(default: the rows of all words)")
@@ -27,19 +28,19 @@ void add_compare(CLI::App& app, Options& options) {
                   "Rank by divergence or by shift of the words (default:\nshift for --token with --on)")
       ->type_name("MEASURE")
       ->check(CLI::IsMember({"divergence", "shift"}).description(""));
-  command.add_option("--layer", options.layer, "Compare this layer alone, from 1")->type_name("L");
-  command.add_option("--head", options.head, "Compare this head alone, from 1")->type_name("H");
+  command.add_option("--layer", options.layer, "Compare the heads of this layer alone, from 1")->type_name("L");
+  command.add_option("--head", options.head, "This head alone, of the layer or of all, from 1")->type_name("H");
   add_top_option(command, options,
                  "List N rows (default: 10), all weights of the first 3;\nwith --json all weights of N");
   command.add_flag("--pieces", options.pieces, "Tokens as the model reads them, not words");
   command.add_flag("--json", options.json, "Print JSON (docs/report.md)");
-  command.add_option("-o,--output", options.output, "Draw the listed rows (.png, .svg), too")->type_name("FILE");
+  command.add_option("-o,--output", options.output, "Draw the listed rows, too (.png, .svg)")->type_name("FILE");
   add_colour_option(command, options);
   add_model_options(command, options);
   command.footer(
-      "Words are aligned by their text; words that replace one another are a pair. A word\n"
-      "is named by its text (it), its occurrence (the:2) or its number (#9); A:it and B:it\n"
-      "name it in the first or the second text.\n"
+      "Words are aligned by their text; words that replace one another are a pair. A\n"
+      "word is named by its text (it), its occurrence (the:2) or its number (#9); A:it\n"
+      "and B:it name it in the first or the second text.\n"
       "\nExample:\n  ./sightline compare \"The animal didn't cross the street because it was too tired.\" \\\n"
       "    \"The animal didn't cross the street because it was too wide.\" \\\n"
       "    --token it --on animal --on street");

@@ -16,7 +16,6 @@ namespace {
 
 using format::Label;
 using format::Picture;
-using format::Theme;
 
 constexpr std::int64_t kCell = 64, kGap = 2, kBetween = 22;  // pixels; the last between the strips of two heads
 constexpr double kReach = 300;                               // longest label
@@ -88,6 +87,7 @@ class CompareDrawing {
     if (std::ranges::any_of(items_, [this](std::size_t item) { return !pair_.items()[item].paired(); })) {
       all.emplace_back("grey: the text does not have the word");
     }
+    if (!comparison_.complete) all.push_back(stopped_note("rows"));
     if (left_out_ > 0) all.push_back(fmt::format("{} more words weigh less in all of these rows", left_out_));
     return all;
   }
@@ -109,36 +109,33 @@ class CompareDrawing {
   }
 
   void add_words(std::int64_t y) {
-    const format::Palette& colours = format::palette(Theme::light);
     for (std::size_t i = 0; i < items_.size(); ++i) {
       picture_.labels.push_back({word(items_[i]),
                                  middle(i) + 0.3 * kTextSize,
                                  static_cast<double>(y) - 14,
                                  {kTextSize, false, 45},
-                                 pair_.is_special(items_[i]) ? colours.soft : colours.ink});
+                                 pair_.is_special(items_[i]) ? colours().soft : colours().ink});
     }
   }
 
   void add_strips(std::size_t row, std::int64_t y) {
-    const format::Palette& colours = format::palette(Theme::light);
     const engine::RowContrast& contrast = *contrasts_[row];
-    picture_.labels.push_back({name_of(row), kMargin, static_cast<double>(y) + 42, {kTextSize, true}, colours.ink});
+    picture_.labels.push_back({name_of(row), kMargin, static_cast<double>(y) + 42, {kTextSize, true}, colours().ink});
     picture_.labels.push_back({measure_of(row),
                                kMargin,
                                static_cast<double>(y) + 84,
                                {kSmallSize},
-                               contrast.flip ? colours.gaze : colours.soft});
+                               contrast.flip ? colours().gaze : colours().soft});
     add_strip("A", rows_[row].a, y);
     add_strip("B", rows_[row].b, y + kCell);
   }
 
   void add_strip(const char* name, const std::vector<double>& weights, std::int64_t y) {
-    const format::Palette& colours = format::palette(Theme::light);
     picture_.labels.push_back({name,
                                static_cast<double>(left_) - 14,
                                static_cast<double>(y) + 42,
                                {kTextSize},
-                               colours.soft,
+                               colours().soft,
                                Label::Anchor::end});
     std::vector<float> shown;
     std::vector<bool> missing;  // the text does not have the word
@@ -172,7 +169,7 @@ class CompareDrawing {
 
 }  // namespace
 
-Picture compare_picture(const engine::TextPair& pair, const engine::Comparison& comparison, std::size_t top,
+Picture draw_comparison(const engine::TextPair& pair, const engine::Comparison& comparison, std::size_t top,
                         format::Font& font) {
   return CompareDrawing(pair, comparison, top, font).draw();
 }

@@ -10,7 +10,7 @@ namespace sightline::cli {
 
 /// The first `top` rows of a comparison as strips, those of the two texts one below the other; a column for each word
 /// that weighs anything in one of them, up to kMostDrawnWords.
-format::Picture compare_picture(const engine::TextPair& pair, const engine::Comparison& comparison, std::size_t top,
+format::Picture draw_comparison(const engine::TextPair& pair, const engine::Comparison& comparison, std::size_t top,
                                 format::Font& font);
 inline constexpr std::size_t kMostDrawnWords = 48;
 

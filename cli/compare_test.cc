@@ -227,16 +227,19 @@ TEST(CompareCommand, CtrlCShowsWhatIsDone) {
   std::ofstream(folder.path("a")) << text << "sat";
   std::ofstream(folder.path("b")) << text << "was";
   Start start = start_with(folder.path("model"),
-                           {"-f", folder.path("a"), "-f", folder.path("b"), "--json", "-o", folder.path("rows.png")});
+                           {"-f", folder.path("a"), "-f", folder.path("b"), "--json", "-o", folder.path("rows.svg")});
   start.signal = SIGINT;
   const Outcome outcome = run_program(start);
   EXPECT_EQ(outcome.status, 130) << outcome.error;
-  const bool drawn = std::filesystem::exists(folder.path("rows.png"));
+  const bool drawn = std::filesystem::exists(folder.path("rows.svg"));
   EXPECT_EQ(drawn, outcome.error.find("wrote ") != std::string::npos) << outcome.error;
   if (outcome.output.empty()) return;  // the signal came before the texts were read
   const json report = json::parse(outcome.output);
   EXPECT_EQ(report.at("complete"), false);
-  EXPECT_EQ(drawn, !report.at("rows").empty());
+  ASSERT_EQ(drawn, !report.at("rows").empty());
+  if (!drawn) return;
+  EXPECT_NE(testing::file_content(folder.path("rows.svg")).find("Not all of the rows: it was stopped"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -250,7 +250,7 @@ class CompareView {
   }
 
   void add_incomplete() {
-    if (!comparison_.complete) painter_.note("Not all rows: it was stopped");
+    if (!comparison_.complete) painter_.note(stopped_note("rows"));
   }
 
   Painter& painter_;

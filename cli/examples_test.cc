@@ -55,7 +55,14 @@ std::string example_of(const std::string& command) {
   EXPECT_TRUE(help.error.empty());
   const std::size_t example = help.output.find("./sightline ");
   EXPECT_NE(example, std::string::npos) << command;
-  return help.output.substr(example, help.output.find('\n', example) - example);
+  std::istringstream lines(help.output.substr(example));
+  std::string joined;
+  for (std::string line; std::getline(lines, line);) {
+    joined += line;
+    if (!joined.ends_with('\\')) break;
+    joined.pop_back();
+  }
+  return joined;
 }
 
 class Examples : public ::testing::TestWithParam<const char*> {};
@@ -65,7 +72,7 @@ TEST_P(Examples, RunOnTheTinyModel) {
   std::string command = example_of(GetParam());
   const TemporaryFolder folder;
   replace(command, "--layer 4", "--layer 2");
-  replace(command, "map.png", folder.path("map.png"));
+  for (const char* picture : {"map.png", "heads.png", "scale.png"}) replace(command, picture, folder.path(picture));
   command += std::string(GetParam()) == std::string("info") ? " " : " -m ";
   const Outcome outcome = run_program(in_english(arguments_of(command + engine::testing::tiny_model().string())));
   EXPECT_EQ(outcome.status, 0) << command << ": " << outcome.error;
@@ -77,7 +84,7 @@ class Helps : public ::testing::TestWithParam<const char*> {};
 TEST_P(Helps, FitEightyColumns) {
   std::istringstream help(run_program(in_english({GetParam(), "--help"})).output);
   for (std::string line; std::getline(help, line);) {
-    const bool example = line.find("./sightline") != std::string::npos;
+    const bool example = line.find("./sightline") != std::string::npos || line.ends_with('\\');
     EXPECT_TRUE(example || line.size() <= 80) << line;
   }
 }
@@ -86,17 +93,19 @@ TEST_P(Examples, RunAsTheyStand) {
   if (!engine::testing::has_minilm()) GTEST_SKIP() << engine::testing::no_minilm();
   std::string command = example_of(GetParam());
   const TemporaryFolder folder;
-  replace(command, "map.png", folder.path("map.png"));
+  for (const char* picture : {"map.png", "heads.png", "scale.png"}) replace(command, picture, folder.path(picture));
   command += std::string(GetParam()) == std::string("info") ? " " : " -m ";
   const Outcome outcome = run_program(in_english(arguments_of(command + engine::testing::minilm().string())));
   EXPECT_EQ(outcome.status, 0) << command << ": " << outcome.error;
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, Examples, ::testing::Values("look", "explain", "map", "info", "tokens", "why"));
+INSTANTIATE_TEST_SUITE_P(Commands, Examples,
+                         ::testing::Values("look", "explain", "map", "info", "tokens", "compare", "heads", "why",
+                                           "study"));
 // The example of serve runs until it is asked to end: tests/serve has it.
 INSTANTIATE_TEST_SUITE_P(Commands, Helps,
-                         ::testing::Values("look", "explain", "map", "info", "tokens", "why", "generate", "score",
-                                           "bench", "serve", "models", "pull", "import"));
+                         ::testing::Values("look", "explain", "map", "info", "tokens", "compare", "heads", "why",
+                                           "study", "generate", "score", "bench", "serve", "models", "pull", "import"));
 
 // A command of the README and what it says comes out.
 struct Shown {

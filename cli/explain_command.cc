@@ -11,6 +11,7 @@
 #include "cli/report_output.h"
 #include "cli/streams.h"
 #include "cli/view.h"
+#include "src/analysis/order.h"
 #include "src/engine/explain.h"
 
 namespace sightline::cli {
@@ -124,7 +125,7 @@ class ExplainView {
     std::vector<std::size_t> keys(steps_.visible.begin(), steps_.visible.end());
     if (!options_.top || keys.size() <= static_cast<std::size_t>(*options_.top)) return keys;
     std::stable_sort(keys.begin(), keys.end(), [&](std::size_t a, std::size_t b) {
-      return heavier(steps_.keys[a].weight, steps_.keys[b].weight);
+      return analysis::larger(steps_.keys[a].weight, steps_.keys[b].weight);
     });
     keys.resize(static_cast<std::size_t>(*options_.top));
     std::sort(keys.begin(), keys.end());
@@ -195,7 +196,7 @@ class ExplainView {
 }  // namespace
 
 void run_explain(const Options& options) {
-  if (options.top.value_or(1) < 1) throw BadArgument(fmt::format("top is {}: it can be 1 or more", *options.top));
+  require_top(options);
   const engine::Look look = look_at_text(options, std::nullopt, true);
   const engine::MapId map = chosen_map(look, options);
   const engine::Explanation steps =

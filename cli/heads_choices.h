@@ -15,7 +15,6 @@ struct HeadsChoices {
   std::vector<std::string> relations;  // of the treebank; empty = all
   std::int64_t least = 20;             // questions that a role takes part with
   std::int64_t length = 0;             // tokens of generated texts; 0 = the engine's default
-  std::int64_t seed = 0;               // of generated texts
   std::string csv;                     // every score as a table, in this file
 };
 

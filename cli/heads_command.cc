@@ -17,7 +17,7 @@ namespace sightline::cli {
 namespace {
 
 void require_sound(const Options& options) {
-  if (options.top && *options.top < 1) throw UsageError(fmt::format("--top is {}: it can be 1 or more", *options.top));
+  require_top(options);
   require_picture(options.output, "roles of heads are");
   const HeadsChoices& choices = options.roles;
   require_writable({options.output, choices.csv}, {choices.treebank, choices.coreference, options.file});
@@ -28,7 +28,7 @@ engine::HeadsOptions heads_options(const Options& options, Progress* progress) {
   engine::HeadsOptions heads;
   heads.holdout = !choices.no_holdout;
   heads.length = choices.length;
-  heads.seed = static_cast<std::uint64_t>(choices.seed);
+  heads.seed = static_cast<std::uint64_t>(options.seed.value_or(0));
   heads.least = choices.least;
   heads.layer = options.layer;
   heads.head = options.head;
@@ -40,17 +40,12 @@ engine::HeadsOptions heads_options(const Options& options, Progress* progress) {
   return heads;
 }
 
-void write_picture(const Options& options, const engine::HeadRoles& roles, const std::string& model) {
-  format::Font font;
-  save_picture(options.output, draw_roles(roles, displayable(model, true), font), font);
-  write_note("wrote the heads and their roles to " + options.output);
-}
-
 void write_csv(const std::string& path, const engine::HeadRoles& roles) {
+  if (path.empty()) return;
   format::AtomicFile file(path);
   file.write(engine::heads_csv(roles));
   file.commit();
-  write_note("wrote every score to " + path);
+  write_note("wrote " + path);
 }
 
 }  // namespace
@@ -63,8 +58,6 @@ void run_heads(const Options& options) {
   const WritingScope until_asked;  // a signal ends the passes, not the program: what is done is shown
   const engine::HeadRoles roles = session.head_roles(how);
   progress.end();
-  if (!options.output.empty()) write_picture(options, roles, session.model().name);
-  if (!options.roles.csv.empty()) write_csv(options.roles.csv, roles);
   if (options.json) {
     write_output(engine::report_text(engine::heads_report(session.model(), roles, how)));
   } else {
@@ -72,6 +65,9 @@ void run_heads(const Options& options) {
     add_heads_view(painter, roles, options);
     write_output(painter.result());
   }
+  write_csv(options.roles.csv, roles);
+  draw_output(options,
+              [&](format::Font& font) { return draw_roles(roles, displayable(session.model().name, true), font); });
   check_interrupt();
 }
 

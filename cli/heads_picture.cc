@@ -18,10 +18,7 @@ using format::Picture;
 using format::Theme;
 
 constexpr std::int64_t kCellWidth = 228, kCellHeight = 108, kGap = 4;
-constexpr double kInside = 12;                                  // from a cell's edge to its text
-constexpr std::int64_t kLegendWidth = 512, kLegendHeight = 22;  // two pixels a step of the scale
-
-const format::Palette& colours() { return format::palette(Theme::light); }
+constexpr double kInside = 12;  // from a cell's edge to its text
 
 class RolesDrawing {
  public:
@@ -30,9 +27,10 @@ class RolesDrawing {
 
   Picture draw() {
     const analysis::HeadScores& scores = roles_.scores;
-    const std::int64_t header =
-        add_header(picture_, "Roles of heads",
-                   {fmt::format("{}: {} layers × {} heads", model_, scores.layers, scores.heads), halves_note(roles_)});
+    std::vector<std::string> lines = {fmt::format("{}: {} layers × {} heads", model_, scores.layers, scores.heads),
+                                      halves_note(roles_)};
+    if (!scores.complete) lines.push_back(texts_note(roles_));
+    const std::int64_t header = add_header(picture_, "Roles of heads", lines);
     left_ = kMargin + 72;
     top_ = header + 56;
     picture_.width = left_ + scores.heads * kCellWidth + kMargin;
@@ -83,27 +81,9 @@ class RolesDrawing {
   }
 
   void add_foot(std::int64_t y) {
-    for (std::int64_t i = 0; i < kLegendWidth / 2; ++i) {
-      const double t = static_cast<double>(i) / (kLegendWidth / 2 - 1);
-      picture_.boxes.push_back({kMargin + 2 * i, y, 2, kLegendHeight, format::weight_colour(t, Theme::light)});
-    }
-    for (const double score : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-      add_label(fmt::format("{:g}", score), kMargin + score * kLegendWidth, static_cast<double>(y + kLegendHeight) + 28,
-                {kSmallSize}, colours().soft, Label::Anchor::middle);
-    }
-    add_label("score; in a cell: score / baseline; empty: none found", kMargin + kLegendWidth + 32.0,
-              static_cast<double>(y) + 20, {kSmallSize}, colours().soft);
-    const double base = static_cast<double>(y) + 122;
-    add_label(kRoleCaveat, kMargin, base, {kTextSize}, colours().ink);
-    picture_.wedges.push_back(
-        {{{{kMargin, base + 34}, {kMargin + 40, base + 16}, {kMargin + 40, base + 34}}}, colours().gaze});
-    add_label(std::string(engine::kCaveat), kMargin + 56, base + 36, {kTextSize}, colours().ink);
-    picture_.height = y + 158 + kMargin - 16;
-    for (const Label& label : picture_.labels) {
-      if (label.anchor != Label::Anchor::start) continue;
-      const double end = label.x + font_.width(label.text, label.style);
-      picture_.width = std::max(picture_.width, static_cast<std::int64_t>(std::ceil(end)) + kMargin);
-    }
+    add_legend(picture_, {{0, "0"}, {0.25, "0.25"}, {0.5, "0.5"}, {0.75, "0.75"}, {1, "1"}},
+               "score; in a cell: score / baseline; empty: none found", y);
+    end_picture(picture_, font_, {std::string(engine::kCaveat), kRoleCaveat}, y + kLegendStep);
   }
 
   const engine::HeadRoles& roles_;

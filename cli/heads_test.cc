@@ -84,13 +84,15 @@ TEST(HeadsCommand, SaysWhatIsWrong) {
   std::ofstream(folder.path("one.txt")) << "A paragraph.\n";
   expect_refused({"--layer", "99"}, 1, "no layer 99");
   expect_refused({"--length", "100000"}, 1, "takes at most");
-  expect_refused({"--length", "8"}, 1, "--length");
+  expect_refused({"--length", "8"}, 1, "too short");
   expect_refused({"-f", folder.path("empty.txt")}, 1, "nothing in the text");
   expect_refused({"--length", "64", "--min", "100000"}, 1, "--no-holdout");
   expect_refused({"--treebank", folder.path("empty.txt")}, 1, "empty.txt");
   expect_refused({"--coref", folder.path("empty.txt")}, 1, "empty.txt");
   expect_refused({"--relations", "nsubj"}, 2, "--treebank");
   expect_refused({"-o", folder.path("heads.gif")}, 2, ".png or .svg");
+  expect_refused({"-o", folder.path("one.svg"), "--csv", folder.path("one.svg")}, 2, "name two files");
+  expect_refused({"--top", "0"}, 2, "--top is 0: it can be 1 or more");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/display_text.h"
+#include "cli/head_grid.h"
 #include "cli/view.h"
 
 namespace sightline::cli {
@@ -19,8 +20,7 @@ using analysis::Role;
 using analysis::RoleFinding;
 using analysis::Tally;
 
-constexpr int kMarkWidth = 4;    // columns a head, of which the last is blank
-constexpr int kLayerWidth = 4;   // "12  "
+constexpr int kMarkWidth = 4;    // columns a head, of which the first is blank
 constexpr int kNumbers = 51;     // columns of a row of the table beside the role
 constexpr int kLeastTitle = 16;  // columns
 
@@ -142,40 +142,24 @@ class RoleMarks {
 
 class RoleGrid {
  public:
-  RoleGrid(Painter& painter, const engine::HeadRoles& roles) : painter_(painter), roles_(roles), marks_(roles.scores) {
-    const auto room = std::max(1, (painter.terminal().width - kLayerWidth) / kMarkWidth);
-    across_ = std::min<std::int64_t>(room, roles.scores.heads);
-  }
+  RoleGrid(Painter& painter, const engine::HeadRoles& roles) : painter_(painter), roles_(roles), marks_(roles.scores) {}
 
   void add() {
     painter_.accent("role of each head").newline();
-    for (std::int64_t first = 0; first < roles_.scores.heads; first += across_) add_band(first);
+    add_head_grid(painter_,
+                  {roles_.scores.layers, roles_.scores.heads, kMarkWidth, [this](std::size_t map) { add_cell(map); }});
     add_legend();
   }
 
  private:
-  void add_band(std::int64_t first) {
-    const std::int64_t last = std::min(first + across_, roles_.scores.heads);
-    std::string numbers(kLayerWidth, ' ');
-    for (std::int64_t head = first; head < last; ++head) numbers += fmt::format("{:<{}}", head + 1, kMarkWidth);
-    painter_.soft(numbers).newline();
-    for (std::int64_t layer = 0; layer < roles_.scores.layers; ++layer) {
-      painter_.soft(fmt::format("{:<{}}", layer + 1, kLayerWidth));
-      for (std::int64_t head = first; head < last; ++head) {
-        add_cell(static_cast<std::size_t>(layer * roles_.scores.heads + head));
-      }
-      painter_.newline();
-    }
-  }
-
   void add_cell(std::size_t map) {
     const std::optional<std::size_t>& role = roles_.choice.of_map[map];
     if (!role) {
       const bool asked = std::ranges::binary_search(roles_.choice.asked_maps, map);
-      painter_.soft(pad_right(asked ? painter_.glyph("·", ".") : " ", kMarkWidth, painter_.terminal().utf8));
+      painter_.soft(pad_left(asked ? painter_.glyph("·", ".") : " ", kMarkWidth, painter_.terminal().utf8));
       return;
     }
-    painter_.tinted(roles_.scores.reported(*role, map).score(), fmt::format("{:<3}", marks_[*role])).text(" ");
+    painter_.spaces(1).tinted(roles_.scores.reported(*role, map).score(), fmt::format("{:>3}", marks_[*role]));
   }
 
   void add_legend() {
@@ -194,12 +178,15 @@ class RoleGrid {
   Painter& painter_;
   const engine::HeadRoles& roles_;
   RoleMarks marks_;
-  std::int64_t across_ = 1;
 };
 
 }  // namespace
 
 std::string role_title(const Role& role) { return role.from_to.empty() ? role.name : role.name + ", " + role.from_to; }
+
+std::string texts_note(const engine::HeadRoles& roles) {
+  return fmt::format("{}, {} of {} were read", stopped_note("texts"), roles.scores.texts_done, roles.scores.texts);
+}
 
 std::string halves_note(const engine::HeadRoles& roles) {
   const std::string chosen =
@@ -213,9 +200,7 @@ std::string halves_note(const engine::HeadRoles& roles) {
 }
 
 void add_heads_view(Painter& painter, const engine::HeadRoles& roles, const Options& options) {
-  if (!roles.scores.complete) {
-    painter.note(fmt::format("It was stopped: {} of {} texts were read", roles.scores.texts_done, roles.scores.texts));
-  }
+  if (!roles.scores.complete) painter.note(texts_note(roles));
   RoleTable(painter, roles, static_cast<std::size_t>(options.top.value_or(1))).add();
   painter.newline();
   RoleGrid(painter, roles).add();

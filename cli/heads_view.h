@@ -15,7 +15,8 @@ void add_heads_view(Painter& painter, const engine::HeadRoles& roles, const Opti
 /// "nsubj, dependent to head"
 std::string role_title(const analysis::Role& role);
 
-/// Sentences about how the scores came to be.
+/// Sentences about how the scores came to be; the first, where it was stopped.
+std::string texts_note(const engine::HeadRoles& roles);
 std::string halves_note(const engine::HeadRoles& roles);
 inline constexpr char kRoleCaveat[] =
     "A head that beats a role's baseline on these texts does so on these texts: that is no proof of what it is for, "

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <png.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -12,34 +11,14 @@
 
 #include "cli/picture_parts.h"
 #include "src/format/picture.h"
+#include "src/format/picture_testing.h"
 
 namespace sightline::cli {
 namespace {
 
 using format::Rgb;
-
-struct Pixels {
-  std::uint32_t width = 0, height = 0;
-  std::vector<std::uint8_t> rgb;
-  Rgb at(std::int64_t x, std::int64_t y) const {
-    const auto i = static_cast<std::size_t>((y * width + x) * 3);
-    return {rgb[i], rgb[i + 1], rgb[i + 2]};
-  }
-};
-
-Pixels drawn(const format::Picture& picture, format::Font& font) {
-  std::string file;
-  write_png(picture, font, [&file](std::span<const std::byte> bytes) {
-    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  });
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  EXPECT_TRUE(png_image_begin_read_from_memory(&image, file.data(), file.size())) << image.message;
-  image.format = PNG_FORMAT_RGB;
-  Pixels pixels{image.width, image.height, std::vector<std::uint8_t>(PNG_IMAGE_SIZE(image))};
-  EXPECT_TRUE(png_image_finish_read(&image, nullptr, pixels.rgb.data(), 0, nullptr)) << image.message;
-  return pixels;
-}
+using format::testing::drawn;
+using format::testing::Pixels;
 
 float weight(std::int64_t row, std::int64_t col) { return static_cast<float>((row * 7 + col * 3) % 50) / 49; }
 

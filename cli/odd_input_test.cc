@@ -20,6 +20,7 @@
 #include "cli/interrupt.h"
 #include "cli/run_program.h"
 #include "cli/view.h"
+#include "src/analysis/order.h"
 #include "src/engine/session.h"
 #include "src/format/file.h"
 
@@ -60,12 +61,12 @@ TEST(TokenView, SaysWhereAWordLooksMost) {
 }
 
 TEST(Weights, HeavierIsAnOrderWithNumbersFirst) {
-  EXPECT_TRUE(heavier(0.5, 0.25));
-  EXPECT_FALSE(heavier(0.25, 0.5));
-  EXPECT_FALSE(heavier(0.5, 0.5));
-  EXPECT_TRUE(heavier(0, kNan));
-  EXPECT_FALSE(heavier(kNan, 1));
-  EXPECT_FALSE(heavier(kNan, kNan));
+  EXPECT_TRUE(analysis::larger(0.5, 0.25));
+  EXPECT_FALSE(analysis::larger(0.25, 0.5));
+  EXPECT_FALSE(analysis::larger(0.5, 0.5));
+  EXPECT_TRUE(analysis::larger(0, kNan));
+  EXPECT_FALSE(analysis::larger(kNan, 1));
+  EXPECT_FALSE(analysis::larger(kNan, kNan));
 }
 
 TEST(Weights, BlankIsWhatRoundsToNoPerCent) {
@@ -251,8 +252,8 @@ TEST(BadInput, NumbersOfKeysBeyondWhatIsKept) {
   for (const std::string top : {"0", "-1", "63", "2147483647"}) {
     expect_failure(run_with({"look", "cat", "--top", top, "-m", tiny()}), 1, {"top is " + top + ": it can be 1 to 62"});
   }
-  expect_failure(run_with({"explain", "cat", "--token", "cat", "--top", "0", "-m", tiny()}), 1,
-                 {"top is 0: it can be 1 or more"});
+  expect_failure(run_with({"explain", "cat", "--token", "cat", "--top", "0", "-m", tiny()}), 2,
+                 {"--top is 0: it can be 1 or more"});
   EXPECT_EQ(run_with({"explain", "cat", "--token", "cat", "--top", "2147483647", "-m", tiny()}).status, 0);
 }
 

@@ -1,5 +1,7 @@
 #include "cli/option_groups.h"
 
+#include <fmt/core.h>
+
 #include <map>
 
 namespace sightline::cli {
@@ -68,6 +70,12 @@ void add_model_options(CLI::App& command, Options& options) {
 
 void add_top_option(CLI::App& command, Options& options, const std::string& description) {
   command.add_option("--top", options.top, description)->type_name("N");
+}
+
+void add_seed_option(CLI::App& command, Options& options, int usual) {
+  command.add_option("--seed", options.seed, fmt::format("Seed of what is drawn (default: {})", usual))
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber.description(""));
 }
 
 void add_prompt_options(CLI::App& command, Options& options) {

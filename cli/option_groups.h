@@ -16,6 +16,7 @@ void add_model_option(CLI::App& command, Options& options);
 void add_threads_option(CLI::App& command, Options& options);
 void add_model_options(CLI::App& command, Options& options);
 void add_top_option(CLI::App& command, Options& options, const std::string& description);
+void add_seed_option(CLI::App& command, Options& options, int usual);  // `usual`: where it is not given
 void add_colour_option(CLI::App& command, Options& options);
 /// Messages in place of a text, and names for parts of what is read.
 void add_prompt_options(CLI::App& command, Options& options);

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "cli/interrupt.h"
-#include "cli/options.h"
 #include "cli/streams.h"
 #include "src/format/file.h"
 
@@ -37,6 +36,17 @@ void save_picture(const std::string& path, const format::Picture& picture, forma
     write_svg(picture, sink, step);
   }
   file.commit();
+}
+
+void draw_output(const Options& options, const std::function<format::Picture(format::Font&)>& draw) {
+  if (options.output.empty()) return;
+  format::Font font;
+  save_picture(options.output, draw(font), font);
+  write_note("wrote " + options.output);
+}
+
+void note_nothing_drawn(const Options& options) {
+  if (!options.output.empty()) write_note(options.output + ": not written, as there is nothing to draw");
 }
 
 }  // namespace sightline::cli

@@ -20,49 +20,27 @@ using format::Theme;
 constexpr Rgb kNotANumber = {0xa8, 0x4a, 0x06};
 constexpr std::int64_t kLegendWidth = 512, kLegendHeight = 22;  // two pixels a step of the scale
 
-const format::Palette& colours() { return format::palette(Theme::light); }
-
 Rgb colour_of(float weight, const Scale& scale) {
   return std::isnan(weight) ? kNotANumber : format::weight_colour(scale.place(weight), Theme::light);
 }
 
 // Round weights that lie on the scale, ends included.
-std::vector<double> legend_ticks(const Scale& scale) {
-  if (!scale.long_text()) return {0, 0.05, 0.2, 0.5, 1};
-  std::vector<double> ticks;
-  for (double weight = 1; scale.place(weight) > 0; weight /= 10) ticks.push_back(weight);
+std::vector<LegendTick> weight_ticks(const Scale& scale) {
+  std::vector<double> weights = {0, 0.05, 0.2, 0.5, 1};
+  if (scale.long_text()) {
+    weights.clear();
+    for (double weight = 1; scale.place(weight) > 0; weight /= 10) weights.push_back(weight);
+  }
+  std::vector<LegendTick> ticks;
+  for (const double weight : weights) ticks.push_back({scale.place(weight), fmt::format("{:g}", weight)});
   return ticks;
-}
-
-void add_legend(Picture& picture, const Scale& scale, std::int64_t y) {
-  for (std::int64_t i = 0; i < kLegendWidth / 2; ++i) {
-    const double t = static_cast<double>(i) / (kLegendWidth / 2 - 1);
-    picture.boxes.push_back({kMargin + 2 * i, y, 2, kLegendHeight, format::weight_colour(t, Theme::light)});
-  }
-  for (const double weight : legend_ticks(scale)) {
-    const double x = kMargin + scale.place(weight) * kLegendWidth;
-    const auto line = std::min(static_cast<std::int64_t>(x), kMargin + kLegendWidth - 2);
-    picture.boxes.push_back({line, y + kLegendHeight, 2, 6, colours().soft});
-    picture.labels.push_back({fmt::format("{:g}", weight),
-                              x,
-                              static_cast<double>(y + kLegendHeight) + 32,
-                              {kSmallSize},
-                              colours().soft,
-                              Label::Anchor::middle});
-  }
-  const std::string what = scale.long_text()
-                               ? fmt::format("weight, logarithmic around an even look (1/{} each)", scale.keys)
-                               : "weight, dark = much (drawn by weight to the power 0.6)";
-  picture.labels.push_back({what,
-                            static_cast<double>(kMargin + kLegendWidth) + 32,
-                            static_cast<double>(y) + 20,
-                            {kSmallSize},
-                            colours().soft});
 }
 
 double right_end(format::Font& font, const Label& label) { return label.x + font.width(label.text, label.style); }
 
 }  // namespace
+
+const format::Palette& colours() { return format::palette(Theme::light); }
 
 format::Cells colour_cells(const Weights& weights, const Scale& scale, std::int64_t x, std::int64_t y,
                            std::int64_t cell, std::int64_t gap) {
@@ -100,9 +78,39 @@ std::int64_t add_header(Picture& picture, const std::string& title, const std::v
   return static_cast<std::int64_t>(y);
 }
 
+void add_legend(Picture& picture, const std::vector<LegendTick>& ticks, const std::string& what, std::int64_t y) {
+  for (std::int64_t i = 0; i < kLegendWidth / 2; ++i) {
+    const double t = static_cast<double>(i) / (kLegendWidth / 2 - 1);
+    picture.boxes.push_back({kMargin + 2 * i, y, 2, kLegendHeight, format::weight_colour(t, Theme::light)});
+  }
+  for (const LegendTick& tick : ticks) {
+    const double x = kMargin + tick.place * kLegendWidth;
+    const auto line = std::min(static_cast<std::int64_t>(x), kMargin + kLegendWidth - 2);
+    picture.boxes.push_back({line, y + kLegendHeight, 2, 6, colours().soft});
+    picture.labels.push_back({tick.text,
+                              x,
+                              static_cast<double>(y + kLegendHeight) + 32,
+                              {kSmallSize},
+                              colours().soft,
+                              Label::Anchor::middle});
+  }
+  picture.labels.push_back({what,
+                            static_cast<double>(kMargin + kLegendWidth) + 32,
+                            static_cast<double>(y) + 20,
+                            {kSmallSize},
+                            colours().soft});
+}
+
 void add_footer(Picture& picture, format::Font& font, const Scale& scale, std::int64_t y) {
-  add_legend(picture, scale, y);
-  picture.height = add_foot(picture, {std::string(engine::kCaveat)}, y + 96);
+  add_legend(picture, weight_ticks(scale),
+             scale.long_text() ? fmt::format("weight, logarithmic around an even look (1/{} each)", scale.keys)
+                               : "weight, dark = much (drawn by weight to the power 0.6)",
+             y);
+  end_picture(picture, font, {std::string(engine::kCaveat)}, y + kLegendStep);
+}
+
+void end_picture(Picture& picture, format::Font& font, const std::vector<std::string>& lines, std::int64_t y) {
+  picture.height = add_foot(picture, lines, y);
   for (const Label& label : picture.labels) {
     if (label.anchor != Label::Anchor::start || label.style.angle != 0) continue;
     picture.width = std::max(picture.width, static_cast<std::int64_t>(std::ceil(right_end(font, label))) + kMargin);

@@ -26,9 +26,7 @@ engine::ScoreOptions score_options(const Options& options, Progress* progress) {
 }
 
 void require_together(const Options& options) {
-  if (options.top && (*options.top < 1 || *options.top > 64)) {
-    throw UsageError(fmt::format("--top is {}: it can be 1 to 64", *options.top));
-  }
+  require_top(options, 64);
   if (!options.targets.empty() && options.stride > 0) {
     throw UsageError("--stride is of windows, and --target scores text and target at once: leave one of them out");
   }

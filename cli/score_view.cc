@@ -208,7 +208,7 @@ void add_score_view(Painter& painter, const engine::Score& score, const Options&
   add_summary(painter, score.summary);
   add_windows(painter, score);
   add_knock_outs(painter, score.knock_outs);
-  if (!score.complete) painter.note("Not all of the text: it was stopped");
+  if (!score.complete) painter.note(stopped_note("text"));
 }
 
 void add_target_view(Painter& painter, const engine::TargetScores& scores, const Options& options) {
@@ -232,7 +232,7 @@ void add_target_view(Painter& painter, const engine::TargetScores& scores, const
                     scores.first + 1, label_of(token.label, painter)));
   }
   add_knock_outs(painter, scores.knock_outs);
-  if (!scores.complete) painter.note("Not all of the targets: it was stopped");
+  if (!scores.complete) painter.note(stopped_note("targets"));
 }
 
 }  // namespace sightline::cli

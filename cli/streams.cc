@@ -4,24 +4,19 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 
 #include "cli/display_text.h"
 #include "cli/interrupt.h"
+#include "src/cpu/clock.h"
 #include "src/engine/session.h"
 #include "src/format/file.h"
 
 namespace sightline::cli {
 namespace {
 
-constexpr long kPatience = 500;  // ms
-
-long now_ms() {
-  using namespace std::chrono;
-  return static_cast<long>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
-}
+constexpr double kPatience = 0.5;  // seconds
 
 std::string read_standard_input() {
   std::string text;
@@ -69,7 +64,7 @@ std::string read_text(const Options& options) {
 }
 
 ProgressLine::ProgressLine(std::string what)
-    : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0), started_ms_(now_ms()) {}
+    : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0), started_(cpu::wall_seconds()) {}
 
 ProgressLine::~ProgressLine() {
   if (shown_ >= 0) std::fputs("\r\x1b[K", stderr);
@@ -78,7 +73,7 @@ ProgressLine::~ProgressLine() {
 void ProgressLine::operator()(double share) {
   check_interrupt();
   const int percent = static_cast<int>(share * 100);
-  if (!terminal_ || percent == shown_ || now_ms() - started_ms_ < kPatience) return;
+  if (!terminal_ || percent == shown_ || cpu::wall_seconds() - started_ < kPatience) return;
   shown_ = percent;
   fmt::print(stderr, "\r{} {} %", what_, percent);
   std::fflush(stderr);

@@ -39,8 +39,8 @@ class ProgressLine {
  private:
   std::string what_;
   bool terminal_ = false;
-  long started_ms_ = 0;
-  int shown_ = -1;  // per cent
+  double started_ = 0;  // cpu::wall_seconds()
+  int shown_ = -1;      // per cent
 };
 
 /// The same for what a model's passes report. A signal ends the pass; what asked for it says so.

@@ -1,4 +1,3 @@
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <optional>
@@ -29,29 +28,30 @@ void list_studies(const Options& options) {
   write_output(painter.result());
 }
 
-void draw(const analysis::Study& study, const std::string& path) {
-  if (study.charts.empty()) return write_note(fmt::format("{}: not written, as there is nothing to draw", path));
-  {
-    format::Font font;
-    const std::string title = study.name + ": " + study.claim;
-    const std::string measured = study.settings.empty() ? std::string() : study.settings.front() + "\n";
-    const std::string foot = measured + std::string(engine::kCaveat);
-    save_picture(path, chart_picture(title, study.charts, foot, font), font);
-  }
-  write_note(fmt::format("wrote {}", path));
+void draw(const analysis::Study& study, const Options& options) {
+  if (study.charts.empty()) return note_nothing_drawn(options);
+  std::string foot = study.settings.empty() ? std::string() : study.settings.front() + "\n";
+  if (!study.complete) foot += stopped_note("measurements") + "\n";
+  foot += engine::kCaveat;
+  draw_output(options, [&](format::Font& font) {
+    return draw_charts(study.name + ": " + study.claim, study.charts, foot, font);
+  });
 }
 
 // The text, if there is one to read: of a study that needs none, standard input only where it is asked for.
 std::optional<engine::Prompt> text_of(const StudyEntry& entry, const Options& options) {
   const bool given = options.text || !options.file.empty();
   if (!given && entry.text != StudyNeed::needed) return std::nullopt;
-  return engine::Prompt(read_text(options));
+  return engine::Prompt(read_text(options), options.special);
 }
 
 }  // namespace
 
 void run_study(const Options& options) {
-  if (options.study.name.empty()) return list_studies(options);
+  if (options.study.name.empty()) {
+    if (!options.output.empty()) throw UsageError("-o draws one study: name it, as in study scale -o scale.png");
+    return list_studies(options);
+  }
   require_picture(options.output, "a study is");
   require_writable({options.output}, {options.file});
   const StudyEntry& entry = engine::find_study(options.study.name);
@@ -79,7 +79,7 @@ void run_study(const Options& options) {
     add_caveat(painter);
     write_output(painter.result());
   }
-  if (!options.output.empty()) draw(study, options.output);
+  draw(study, options);
   check_interrupt();
 }
 

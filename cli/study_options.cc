@@ -9,24 +9,21 @@ void add_study(CLI::App& app, Options& options) {
       ->type_name("");
   command.add_option("-f,--file", options.file, "Read the text from a file")->type_name("FILE");
   command.add_flag("--truncate", options.truncate, "Cut a text that is longer than the model takes");
+  command.add_flag("--special", options.special, "Take spellings of special tokens in the text\nfor those tokens");
   command.add_option("--max", options.study.longest, "Longest length that is measured, in tokens")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30).description(""));
   command.add_option("-r,--repetitions", options.study.repetitions, "Runs of what is timed; the fastest counts")
       ->type_name("N")
       ->check(CLI::Range(1, 10000).description(""));
-  command.add_option("--seed", options.seed, "Seed of what is drawn (default: 1)")
-      ->type_name("N")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 62).description(""));
+  add_seed_option(command, options, 1);
   command.add_flag("--json", options.json, "Print JSON (docs/report.md)");
-  command.add_option("-o,--output", options.output, "Draw it, as a .png or .svg file")->type_name("FILE");
+  command.add_option("-o,--output", options.output, "Draw it, too (.png, .svg)")->type_name("FILE");
   add_colour_option(command, options);
-  add_model_option(command, options);
+  add_model_options(command, options);
   command.get_option("--model")->description(
       "Directory, .gguf file, or ORG/NAME in the\nHugging Face cache (default: none, or where one is\n"
       "needed all-MiniLM-L6-v2)");
-  add_loading_options(command, options);
-  add_threads_option(command, options);
   command.footer("Example:\n  ./sightline study scale -o scale.png");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/display_text.h"
+#include "cli/view.h"
 
 namespace sightline::cli {
 namespace {
@@ -172,7 +173,7 @@ void add_study_view(Painter& painter, const analysis::Study& study, const std::s
   }
   if (!study.notes.empty()) painter.newline();
   for (const std::string& note : study.notes) painter.note(displayable(note, utf8));
-  if (!study.complete) painter.note("Not all of it: it was stopped");
+  if (!study.complete) painter.note(stopped_note("measurements"));
 }
 
 }  // namespace sightline::cli

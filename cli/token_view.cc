@@ -9,6 +9,7 @@
 #include "cli/display_text.h"
 #include "cli/head_summary.h"
 #include "cli/view.h"
+#include "src/analysis/order.h"
 #include "src/engine/words.h"
 
 namespace sightline::cli {
@@ -81,7 +82,7 @@ class TokenView {
     HeadRow row{id, {}};
     for (std::size_t i = 0; i < axis_.size(); ++i) row.keys.push_back({i, grid.weights[i]});
     const auto order = [](const Key& a, const Key& b) {
-      return heavier(a.weight, b.weight) || (!heavier(b.weight, a.weight) && a.item < b.item);
+      return analysis::larger(a.weight, b.weight) || (!analysis::larger(b.weight, a.weight) && a.item < b.item);
     };
     const std::size_t kept = std::min(row.keys.size(), top_ + special_ + 1);  // with them strongest() finds one
     std::partial_sort(row.keys.begin(), row.keys.begin() + static_cast<std::ptrdiff_t>(kept), row.keys.end(), order);
@@ -103,7 +104,7 @@ class TokenView {
     }
     if (heads.empty()) return;
     std::stable_sort(heads.begin(), heads.end(),
-                     [](const auto& a, const auto& b) { return heavier(a.second->weight, b.second->weight); });
+                     [](const auto& a, const auto& b) { return analysis::larger(a.second->weight, b.second->weight); });
     heads.resize(std::min(heads.size(), kStrongest));
     std::string line = "most elsewhere:";
     for (const auto& [row, key] : heads) {
@@ -151,8 +152,9 @@ class TokenView {
     for (const HeadRow& row : rows) {
       if (const Key* key = strongest(row); key && !reads_blank(key->weight)) best.push_back({row.map, {*key}});
     }
-    std::stable_sort(best.begin(), best.end(),
-                     [](const HeadRow& a, const HeadRow& b) { return heavier(a.keys[0].weight, b.keys[0].weight); });
+    std::stable_sort(best.begin(), best.end(), [](const HeadRow& a, const HeadRow& b) {
+      return analysis::larger(a.keys[0].weight, b.keys[0].weight);
+    });
     if (std::cmp_greater(best.size(), columns_)) best.resize(static_cast<std::size_t>(columns_));
     painter_.bold(pad_right(fmt::format("L{}", rows.front().map.layer), kLayerLabel, utf8()));
     for (const HeadRow& row : best) {

@@ -72,6 +72,13 @@ Weights block_weights(const engine::Look& look, const engine::MapId& id, std::in
 
 }  // namespace
 
+void require_top(const Options& options, int most) {
+  if (!options.top || (*options.top >= 1 && *options.top <= most)) return;
+  const bool bounded = most < std::numeric_limits<int>::max();
+  throw UsageError(fmt::format("--top is {}: it can be 1 {}", *options.top,
+                               bounded ? fmt::format("to {}", most) : std::string("or more")));
+}
+
 engine::ModelLocation chosen_model(const Options& options) {
   if (!options.model.empty()) return engine::find_model(options.model);
   const std::filesystem::path directory = engine::default_model_directory();
@@ -176,11 +183,6 @@ std::string item_label(const engine::AxisItem& item, const Painter& painter) {
 
 bool reads_blank(double share) { return !std::isnan(share) && std::lround(share * 100) < 1; }
 
-bool heavier(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(b) && !std::isnan(a);
-  return a > b;
-}
-
 std::string known_number(double value, std::string text) {
   if (!std::isnan(value)) return text;
   return text.starts_with(' ') ? fmt::format("{:>{}}", "??", text.size()) : "??";
@@ -264,6 +266,8 @@ void add_knock_outs(Painter& painter, std::span<const engine::TextKnockOut> knoc
                              engine::extent_text(knock_out)));
   }
 }
+
+std::string stopped_note(std::string_view what) { return fmt::format("Not all of the {}: it was stopped", what); }
 
 void add_caveat(Painter& painter) {
   painter.paragraph(

@@ -1,6 +1,7 @@
 #ifndef SIGHTLINE_CLI_VIEW_H_
 #define SIGHTLINE_CLI_VIEW_H_
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,9 @@
 #include "src/engine/session.h"
 
 namespace sightline::cli {
+
+/// Throws UsageError where --top is given and not 1 to `most`.
+void require_top(const Options& options, int most = std::numeric_limits<int>::max());
 
 /// The model that -m names, or the default one. Throws BadArgument and BadFile saying how to get it.
 engine::ModelLocation chosen_model(const Options& options);
@@ -51,8 +55,6 @@ std::string item_label(const engine::AxisItem& item, const Painter& painter);
 
 /// Whether a share rounds to no per cent at all; not so where it is not a number.
 bool reads_blank(double share);
-/// An order from the heaviest down; what is not a number comes last.
-bool heavier(double a, double b);
 /// A share as whole per cent, right-aligned in `width` columns; blank under half a per cent. In two columns all of it
 /// reads 99.
 std::string percent(double share, int width);
@@ -90,6 +92,9 @@ inline bool is_long(const engine::Look& look) { return std::ssize(look.tokens())
 
 /// A line for each knock-out, with how much it takes.
 void add_knock_outs(Painter& painter, std::span<const engine::TextKnockOut> knock_outs);
+
+/// What is said where a signal ended a task and the rest is shown: "Not all of the rows: it was stopped".
+std::string stopped_note(std::string_view what);
 
 /// The line that ends everything about weights.
 void add_caveat(Painter& painter);

@@ -1,16 +1,14 @@
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/display_text.h"
 #include "cli/interrupt.h"
 #include "cli/output_files.h"
 #include "cli/picture_file.h"
 #include "cli/prompt_input.h"
 #include "cli/streams.h"
 #include "cli/view.h"
+#include "cli/why_picture.h"
 #include "cli/why_view.h"
-#include "sightline/error.h"
 #include "src/engine/why_report.h"
 
 namespace sightline::cli {
@@ -31,25 +29,10 @@ engine::WhyOptions why_options(const Options& options, Progress* progress) {
   return why;
 }
 
-engine::Why ask(const engine::Session& session, const engine::Prompt& prompt, const engine::WhyOptions& how) {
-  try {
-    return session.why(prompt, how);
-  } catch (const Cancelled&) {  // before the first knock-out: there is nothing to show
-    check_interrupt();
-    throw;
-  }
-}
-
-void draw(const engine::ModelFacts& model, const engine::Why& why, const Options& options) {
-  format::Font font;
-  save_picture(options.output, draw_why(model, why, font), font);
-  write_note(fmt::format("wrote {}", displayable(options.output, false)));
-}
-
 }  // namespace
 
 void run_why(const Options& options) {
-  if (options.top.value_or(1) < 1) throw BadArgument(fmt::format("top is {}: it can be 1 or more", *options.top));
+  require_top(options);
   require_picture(options.output, "edges are");
   require_writable({options.output}, {options.file});
   PassLine progress("knocking out:");
@@ -57,7 +40,7 @@ void run_why(const Options& options) {
   const engine::Session session = open_session(options);
   const engine::Prompt prompt = prompt_of(input, options, session, session.model().config.causal);
   const WritingScope until_asked;  // a signal ends the knock-outs, not the program: what is done is shown
-  const engine::Why why = ask(session, prompt, why_options(options, &progress));
+  const engine::Why why = session.why(prompt, why_options(options, &progress));
   progress.end();
   if (options.json) {
     write_output(engine::report_text(engine::why_report(session.model(), why)));
@@ -67,7 +50,7 @@ void run_why(const Options& options) {
     add_caveat(painter);
     write_output(painter.result());
   }
-  if (!options.output.empty()) draw(session.model(), why, options);
+  draw_output(options, [&](format::Font& font) { return draw_why(session.model(), why, font); });
   check_interrupt();
 }
 

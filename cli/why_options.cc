@@ -33,7 +33,7 @@ void add_why(CLI::App& app, Options& options) {
   add_prompt_options(command, options);
   add_top_option(command, options, "List the N edges with the largest effects (default: 15)");
   command.add_flag("--json", options.json, "Print JSON (docs/report.md)");
-  command.add_option("-o,--output", options.output, "Draw weight beside effect (.png, .svg)")->type_name("FILE");
+  command.add_option("-o,--output", options.output, "Draw weight beside effect, too (.png, .svg)")->type_name("FILE");
   add_colour_option(command, options);
   add_model_options(command, options);
   command.footer(

@@ -1,3 +1,5 @@
+#include "cli/why_picture.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,21 +18,14 @@ namespace {
 
 using format::Label;
 using format::Picture;
-using format::Theme;
 
 constexpr std::size_t kMostRows = 40;  // edges that a picture shows
 constexpr std::int64_t kRow = 44, kBar = 24, kPanel = 480, kPanelGap = 150, kMostLabel = 360;  // pixels
 
-const format::Palette& colours() { return format::palette(Theme::light); }
-
 class WhyDrawing {
  public:
   WhyDrawing(const engine::ModelFacts& model, const engine::Why& why, format::Font& font)
-      : model_(model),
-        why_(why),
-        font_(font),
-        count_(std::min(why.edges.size(), kMostRows)),
-        names_(item_names(why, true)) {
+      : model_(model), why_(why), font_(font), count_(std::min(why.edges.size(), kMostRows)) {
     for (std::size_t i = 0; i < count_; ++i) {
       label_ = std::max(label_, std::min(font.width(name_of(why.edges[i]), kName), double{kMostLabel}));
       weight_ = std::max(weight_, finite(why.edges[i].weight));
@@ -45,14 +40,8 @@ class WhyDrawing {
         72;
     add_titles(top);
     for (std::size_t i = 0; i < count_; ++i) add_edge(why_.edges[i], top + static_cast<std::int64_t>(i) * kRow);
-    picture_.height =
-        add_foot(picture_, {std::string(engine::kCaveat)}, top + static_cast<std::int64_t>(count_) * kRow + 36);
     picture_.width = effects_at() + kPanel + kPanelGap + kMargin;
-    for (const Label& label : picture_.labels) {
-      if (label.anchor != Label::Anchor::start) continue;
-      const double end = label.x + font_.width(label.text, label.style);
-      picture_.width = std::max(picture_.width, static_cast<std::int64_t>(std::ceil(end)) + kMargin);
-    }
+    end_picture(picture_, font_, {std::string(engine::kCaveat)}, top + static_cast<std::int64_t>(count_) * kRow + 36);
     return std::move(picture_);
   }
 
@@ -65,7 +54,7 @@ class WhyDrawing {
   std::int64_t effects_at() const { return weights_at() + kPanel + kPanelGap; }
 
   std::string name_of(const engine::WhyEdge& edge) const {
-    const std::string &word = names_[edge.item], map = edge_map(edge);
+    const std::string word = item_name(why_, edge.item, true), map = edge_map(edge);
     return map.empty() ? word : fmt::format("{} {}", map, word);
   }
 
@@ -77,6 +66,7 @@ class WhyDrawing {
     all.push_back(fmt::format("Spearman’s rank correlation of weight and size of effect, over all edges: {}",
                               std::isnan(why_.correlation.weight) ? std::string("not defined")
                                                                   : fmt::format("{:.2f}", why_.correlation.weight)));
+    if (!why_.complete) all.push_back(stopped_note("knock-outs"));
     return all;
   }
 
@@ -111,7 +101,6 @@ class WhyDrawing {
   const engine::Why& why_;
   format::Font& font_;
   std::size_t count_;
-  std::vector<std::string> names_;
   double label_ = 0, weight_ = 0, effect_ = 0;  // the widest, the largest
   Picture picture_;
 };

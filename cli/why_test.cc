@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/display_text.h"
 #include "cli/failure_testing.h"
 #include "src/tokenizer/unicode.h"
 
@@ -68,6 +69,23 @@ TEST(WhyCommand, ShowsAnswersMapsAndHowManyAreLeftOut) {
                {"of the text's vector", "of the word's own last vector"});
 }
 
+// Four effects find room, and the one that ranks the edges is among them.
+TEST(WhyCommand, ShowsTheEffectThatRanks) {
+  Arguments arguments = {kText, "--token", "mat", "--no-heads"};
+  for (const char* answer : {" cat", " sat", " on", " the", " mat"}) {
+    arguments.insert(arguments.end(), {"--answer", answer});
+  }
+  const Outcome shown = why(arguments);
+  expect_parts(shown, {"effect 1", "effect 2", "effect 3", "effect 6*"});
+  arguments.emplace_back("--json");
+  const json report = json_of(why(arguments));
+  EXPECT_EQ(report.at("ranked_by"), 5);
+  for (const json& edge : report.at("edges")) {
+    const std::string effect = fmt::format("{:+.3g}\n", edge.at("effects")[5].get<double>());
+    EXPECT_NE(shown.output.find(effect), std::string::npos) << effect;
+  }
+}
+
 TEST(WhyCommand, FitsTheTerminalInEveryLocale) {
   for (const char* locale : {"C.UTF-8", "C"}) {
     for (const Arguments& more : {Arguments{}, Arguments{"--block", "head", "--answer", " é漢", "--answer", " b"},
@@ -76,9 +94,9 @@ TEST(WhyCommand, FitsTheTerminalInEveryLocale) {
       arguments.insert(arguments.end(), more.begin(), more.end());
       const Outcome outcome = run_program(start_with(arguments, locale));
       EXPECT_EQ(outcome.status, 0) << outcome.error;
-      if (std::string(locale) != "C") continue;
       std::istringstream lines(outcome.output);
-      for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+      for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
+      if (std::string(locale) != "C") continue;
       for (const char byte : outcome.output) EXPECT_TRUE((byte >= 0x20 && byte < 0x7f) || byte == '\n') << int{byte};
     }
   }
@@ -105,7 +123,7 @@ TEST(WhyCommand, SaysWhatIsWrongInALine) {
   expect_failure(why({kText, "--token", "mat", "--block", "L9"}), 1, {"there is no layer 9"});
   expect_failure(why({kText, "--token", "mat", "--answer", ""}), 2, {"--answer is empty"});
   expect_failure(why({"the cat sat on the ma", "--token", "cat", "--answer", "t"}), 1, {"begin it with a space"});
-  expect_failure(why({kText, "--token", "mat", "--top", "0"}), 1, {"top is 0"});
+  expect_failure(why({kText, "--token", "mat", "--top", "0"}), 2, {"--top is 0"});
   expect_failure(why({kText, "--token", "mat", "-o", "why.txt"}), 2, {".png or .svg"});
   expect_failure(why({kText, "--token", "mat", "--edges", "0"}), 2, {"--edges"});
   expect_failure(why({kText}), 2, {"--token"});

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <span>
 #include <vector>
 
 #include "cli/display_text.h"
+#include "cli/head_grid.h"
 #include "cli/view.h"
+#include "src/engine/words.h"
 
 namespace sightline::cli {
 namespace {
@@ -50,24 +51,12 @@ class GridView {
 
   void add() {
     painter_.paragraph({{Ink::accent, fmt::format("{}, in units of {:g}", grid_.title, unit_)}});
-    const int across = std::max(1, (painter_.terminal().width - kLabel) / kCell);
-    for (int first = 0; first < grid_.heads; first += across) add_band(first, std::min(first + across, grid_.heads));
+    add_head_grid(painter_,
+                  {grid_.layers, grid_.heads, kCell, [this](std::size_t map) { add_cell(grid_.values[map]); }});
   }
 
  private:
-  static constexpr int kLabel = 4, kCell = 5;
-
-  void add_band(int first, int end) {
-    painter_.spaces(kLabel);
-    for (int head = first; head < end; ++head) painter_.soft(fmt::format("{:>{}}", head + 1, kCell));
-    painter_.newline();
-    for (int layer = 0; layer < grid_.layers; ++layer) {
-      painter_.soft(fmt::format("{:>3} ", layer + 1));
-      for (int head = first; head < end; ++head)
-        add_cell(grid_.values[static_cast<std::size_t>(layer * grid_.heads + head)]);
-      painter_.newline();
-    }
-  }
+  static constexpr int kCell = 5;
 
   void add_cell(double value) {
     const long whole = std::isfinite(value) ? std::lround(value / unit_) : 0;
@@ -88,11 +77,12 @@ class GridView {
 class WhyView {
  public:
   WhyView(Painter& painter, const engine::ModelFacts& model, const Why& why, int top)
-      : painter_(painter),
-        model_(model),
-        why_(why),
-        top_(static_cast<std::size_t>(top)),
-        names_(item_names(why, painter.terminal().utf8)) {}
+      : painter_(painter), model_(model), why_(why), top_(static_cast<std::size_t>(top)) {
+    for (std::size_t i = 0; i < why.measures.size(); ++i) {
+      if (i < kMostMeasures) columns_.push_back(i);
+    }
+    if (why.ranked_by >= kMostMeasures) columns_.back() = why.ranked_by;
+  }
 
   void add() {
     add_heading();
@@ -102,7 +92,7 @@ class WhyView {
     add_direct();
     for (const std::string& note : why_.notes) painter_.note(displayable(note, utf8()));
     if (has_unknown()) painter_.note("??: no number (NaN): the model's weights or its passes over this text hold some");
-    if (!why_.complete) painter_.note("Not all of it: it was stopped, and these are the knock-outs that were done");
+    if (!why_.complete) painter_.note(stopped_note("knock-outs"));
     painter_.note(
         fmt::format("The passes took {:.3g} GFLOP; one whole pass for each knock-out would take {:.3g}, {:.1f} "
                     "times as many",
@@ -111,7 +101,6 @@ class WhyView {
 
  private:
   bool utf8() const { return painter_.terminal().utf8; }
-  std::size_t measures() const { return std::min(why_.measures.size(), kMostMeasures); }
   bool has_maps() const { return !why_.by_map.empty(); }
   bool has_unknown() const {
     return std::ranges::any_of(why_.edges, [](const engine::WhyEdge& edge) {
@@ -161,15 +150,16 @@ class WhyView {
     painter_.newline();
   }
 
-  const std::string& word_of(const engine::WhyEdge& edge) const { return names_[edge.item]; }
+  std::string word_of(const engine::WhyEdge& edge) const { return item_name(why_, edge.item, utf8()); }
 
   void add_titles(int width) {
     if (has_maps()) painter_.bold(fmt::format("{:<{}}", why_.by_map.front().head > 0 ? "head" : "layer", kMap));
     painter_.bold(pad_left("to", width, utf8()));
     painter_.bold(fmt::format("  weight {} rollout", pad_left(painter_.glyph("|w·v|", "|w*v|"), 8, utf8())));
-    for (std::size_t i = 0; i < measures(); ++i) {
-      const std::string title = why_.measures.size() > 1 ? fmt::format("effect {}", i + 1) : "effect";
-      painter_.bold(fmt::format("{:>{}}", title + (i == why_.ranked_by && measures() > 1 ? "*" : ""), kEffect));
+    const bool several = why_.measures.size() > 1;
+    for (const std::size_t i : columns_) {
+      const std::string title = several ? fmt::format("effect {}", i + 1) : "effect";
+      painter_.bold(fmt::format("{:>{}}", title + (several && i == why_.ranked_by ? "*" : ""), kEffect));
     }
     painter_.newline();
   }
@@ -182,7 +172,7 @@ class WhyView {
                               known_number(edge.weight, fmt::format(" {:>6.4f}", edge.weight)));
     painter_.text(known_number(edge.value_weight, fmt::format(" {:>8.4g}", edge.value_weight)) + " ");
     painter_.tinted(format::ease(edge.rollout), known_number(edge.rollout, fmt::format("{:>7.4f}", edge.rollout)));
-    for (std::size_t i = 0; i < measures(); ++i) {
+    for (const std::size_t i : columns_) {
       painter_.tinted(share_of_largest(edge, i),
                       fmt::format("{:>{}}", effect_text(edge.effects[i], why_.measures[i]), kEffect),
                       i == why_.ranked_by);
@@ -290,20 +280,13 @@ class WhyView {
   const engine::ModelFacts& model_;
   const Why& why_;
   std::size_t top_;
-  std::vector<std::string> names_;
+  std::vector<std::size_t> columns_;  // measures that have one, the one that ranks among them
 };
 
 }  // namespace
 
-std::vector<std::string> item_names(const Why& why, bool utf8) {
-  std::map<std::string, int> count, seen;
-  for (const engine::AxisItem& item : why.items) ++count[item.label];
-  std::vector<std::string> names;
-  for (const engine::AxisItem& item : why.items) {
-    const std::string name = label_text(item.label, utf8);
-    names.push_back(count[item.label] > 1 ? fmt::format("{}:{}", name, ++seen[item.label]) : name);
-  }
-  return names;
+std::string item_name(const Why& why, std::size_t item, bool utf8) {
+  return label_text(why.items[item].label, utf8) + engine::occurrence_suffix(why.items, item);
 }
 
 std::string effect_text(double value, const WhyMeasure& measure) {

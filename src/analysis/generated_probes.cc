@@ -121,8 +121,8 @@ std::vector<RepeatedText> repeated_texts(const tokenizer::Tokenizer& tokenizer, 
   const Frame frame = frame_of(tokenizer);
   const std::int64_t body = plan.length - frame.tokens();
   if (plan.length < kLeastLength || std::cmp_less(body, 4 * kLeastBlock)) {
-    throw BadArgument(fmt::format("generated texts of {} tokens are too short: give a --length of {} or more",
-                                  plan.length, kLeastLength + frame.tokens()));
+    throw BadArgument(fmt::format("generated texts of {} tokens are too short: they take {} or more", plan.length,
+                                  kLeastLength + frame.tokens()));
   }
   ops::Random random(plan.seed ^ kBlockSalt);
   TokenUrn urn(tokenizer, random);

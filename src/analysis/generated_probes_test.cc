@@ -94,7 +94,7 @@ TEST(GeneratedProbes, ParagraphsAreTexts) {
 }
 
 TEST(GeneratedProbes, TooShortTextsAreRefused) {
-  EXPECT_NE(format::error_of<BadArgument>([] { repeated_texts(tiny(), {.length = 10}); }).find("--length"),
+  EXPECT_NE(format::error_of<BadArgument>([] { repeated_texts(tiny(), {.length = 10}); }).find("too short"),
             std::string::npos);
 }
 

@@ -157,7 +157,7 @@ PlaceText::PlaceText(const RepeatedText& text, std::vector<AskedPlace> places)
     for (std::int64_t back = first + text.period; back < text.block_end; back += text.period) offsets_.push_back(-back);
   }
   std::ranges::sort(offsets_);
-  offsets_.erase(std::ranges::unique(offsets_).begin(), offsets_.end());
+  offsets_.erase(std::unique(offsets_.begin(), offsets_.end()), offsets_.end());
   for (std::int64_t key = 0; key < text.tokens(); ++key) {
     segment_of_token_.push_back(key == 0 ? kFirst : is_separator(text, key) ? kSeparator : -1);
   }

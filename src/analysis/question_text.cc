@@ -92,7 +92,7 @@ void QuestionText::find_rows() {
     for (std::int64_t row = asked.question->row.begin; row < asked.question->row.end; ++row) rows_.push_back(row);
   }
   std::ranges::sort(rows_);
-  rows_.erase(std::ranges::unique(rows_).begin(), rows_.end());
+  rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
 }
 
 bool QuestionText::comes_whole(const model::LayerAttention& call) const {

@@ -8,6 +8,7 @@
 
 #include "sightline/error.h"
 #include "src/analysis/divergence.h"
+#include "src/analysis/order.h"
 #include "src/cpu/parallel.h"
 #include "src/engine/memory.h"
 
@@ -18,6 +19,7 @@ constexpr char kNoMemory[] = "no memory to compare the texts: give shorter ones,
 constexpr std::size_t kStrip = 32;  // items whose rows are read at once
 
 using analysis::AlignedPair;
+using analysis::larger;
 using Items = std::span<const std::size_t>;
 
 // The rows of some items in one map, as one text has them: [items, axis], and the sink's weight of each.
@@ -67,9 +69,6 @@ void read_each(const TextPair& pair, Items items, const MapId& map, const Take& 
     take(rows);
   }
 }
-
-// The order of what moved farthest; what is not a number comes last.
-bool farther(double x, double y) { return std::isnan(x) || std::isnan(y) ? !std::isnan(x) && std::isnan(y) : x > y; }
 
 Change change_of(const RowPair& rows, std::size_t item) { return {item, rows.a[item], rows.b[item]}; }
 
@@ -167,8 +166,7 @@ class Tasks {
 };
 
 void rank(std::vector<RowContrast>& rows, RankBy by) {
-  std::ranges::stable_sort(rows,
-                           [by](const auto& x, const auto& y) { return farther(measure(x, by), measure(y, by)); });
+  std::ranges::stable_sort(rows, [by](const auto& x, const auto& y) { return larger(measure(x, by), measure(y, by)); });
 }
 
 // The rows of one item in all maps.
@@ -235,13 +233,13 @@ class AllRows {
   void rank_words() {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const auto row = std::span(divergence_).subspan(i * maps_.size(), maps_.size());
-      const auto best = std::ranges::min_element(row, farther) - row.begin();
+      const auto best = std::ranges::min_element(row, larger) - row.begin();
       double sum = 0;
       for (const double divergence : row) sum += divergence;
       result_.words.push_back({items_[i], maps_[static_cast<std::size_t>(best)], row[static_cast<std::size_t>(best)],
                                sum / static_cast<double>(row.size())});
     }
-    std::ranges::stable_sort(result_.words, farther, &ItemContrast::largest);
+    std::ranges::stable_sort(result_.words, larger, &ItemContrast::largest);
   }
 
   std::vector<RowContrast> best_rows(std::size_t top) const {
@@ -250,7 +248,7 @@ class AllRows {
     const std::size_t kept = std::min(top, order.size());
     std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(kept),
                               [this](std::size_t x, std::size_t y) {
-                                return farther(moved_[x], moved_[y]) || (!farther(moved_[y], moved_[x]) && x < y);
+                                return larger(moved_[x], moved_[y]) || (!larger(moved_[y], moved_[x]) && x < y);
                               });
     std::vector<RowContrast> rows;
     for (const std::size_t cell : std::span(order).first(kept)) {

@@ -24,17 +24,9 @@
 #include "src/engine/resumed_prompt.h"
 #include "src/engine/score.h"
 #include "src/engine/study.h"
-
-namespace sightline::analysis {
-struct Output;
-class EdgeSweep;
-}  // namespace sightline::analysis
+#include "src/engine/why.h"
 
 namespace sightline::engine {
-
-struct Why;
-struct WhyMeasure;
-struct WhyOptions;
 
 /// The longest text that is read at all: far over what any model takes, so that a device cannot fill the memory.
 inline constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;

@@ -6,6 +6,7 @@
 
 #include "sightline/error.h"
 #include "src/engine/compare.h"
+#include "src/engine/words.h"
 
 namespace sightline::engine {
 namespace {
@@ -82,10 +83,8 @@ std::string TextPair::name(std::size_t item) const {
   const analysis::AlignedPair& pair = items_[item];
   if (pair.paired() && !pair.same) return label(item);
   const Axis& axis = pair.a >= 0 ? axis_a_ : axis_b_;
-  const auto here = axis.begin() + (pair.a >= 0 ? pair.a : pair.b);
-  const auto before = std::ranges::count(axis.begin(), here, here->label, &AxisItem::label);
-  const bool again = std::ranges::find(here + 1, axis.end(), here->label, &AxisItem::label) != axis.end();
-  return before == 0 && !again ? here->label : fmt::format("{}:{}", here->label, before + 1);
+  const auto index = static_cast<std::size_t>(pair.a >= 0 ? pair.a : pair.b);
+  return axis[index].label + occurrence_suffix(axis, index);
 }
 
 bool TextPair::is_blind(std::size_t item) const {

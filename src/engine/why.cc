@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sightline/error.h"
+#include "src/analysis/order.h"
 #include "src/analysis/rank_correlation.h"
 #include "src/engine/memory.h"
 #include "src/engine/session.h"
@@ -97,8 +98,7 @@ model::Branch head_branch(const MapId& map) {
 // Larger effects first, those that are no number last; of equal ones the larger weight.
 bool ranks_before(const WhyEdge& a, const WhyEdge& b, std::size_t measure) {
   const double x = std::abs(a.effects[measure]), y = std::abs(b.effects[measure]);
-  if (std::isnan(x) || std::isnan(y)) return !std::isnan(x);
-  return x != y ? x > y : a.weight > b.weight;
+  return analysis::larger(x, y) || (!analysis::larger(y, x) && analysis::larger(a.weight, b.weight));
 }
 
 WhyCorrelation correlate(std::span<const WhyEdge> edges, std::size_t measure) {

@@ -167,6 +167,13 @@ Axis items_of_tokens(std::span<const LookToken> tokens) {
   return items;
 }
 
+std::string occurrence_suffix(const Axis& axis, std::size_t index) {
+  const auto here = axis.begin() + static_cast<std::ptrdiff_t>(index);
+  const auto before = std::ranges::count(axis.begin(), here, here->label, &AxisItem::label);
+  const bool again = std::ranges::find(here + 1, axis.end(), here->label, &AxisItem::label) != axis.end();
+  return before == 0 && !again ? std::string() : ":" + std::to_string(before + 1);
+}
+
 std::vector<DroppedText> dropped_text(std::string_view text, std::span<const LookToken> tokens, bool cut) {
   std::vector<bool> covered(text.size());
   for (const LookToken& token : tokens) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,10 @@ Axis words_of_tokens(std::string_view text, std::span<const LookToken> tokens, b
 
 /// The tokens themselves.
 Axis items_of_tokens(std::span<const LookToken> tokens);
+
+/// ":2" of the second of several items with one label, as find_item() takes it; nothing where the label alone says
+/// which item it is.
+std::string occurrence_suffix(const Axis& axis, std::size_t index);
 
 /// What stands in the text, is not white space, and no token covers. Where the text was cut, only up to the last token.
 std::vector<DroppedText> dropped_text(std::string_view text, std::span<const LookToken> tokens, bool cut);

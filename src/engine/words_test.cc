@@ -144,6 +144,20 @@ TEST(WordsOfTokens, EndsACutWordWhereItsTokensEnd) {
   EXPECT_EQ(labels(words_of_tokens(text, std::vector{token(0, 2), token(2, 7)}, false)), Strings{"unhappiness"});
 }
 
+TEST(OccurrenceSuffix, NamesEachOfSeveral) {
+  Axis axis;
+  for (const char* label : {"the", "cat", "The", "the", "cat", "the", "sat"})
+    axis.push_back({label, 0, 0, 0, 0, false});
+  Strings names;
+  for (std::size_t i = 0; i < axis.size(); ++i) {
+    names.push_back(axis[i].label + occurrence_suffix(axis, i));
+    if (axis[i].label != "The") {
+      EXPECT_EQ(find_item(axis, names.back()), i);
+    }
+  }
+  EXPECT_EQ(names, (Strings{"the:1", "cat:1", "The", "the:2", "cat:2", "the:3", "sat"}));
+}
+
 TEST(DroppedText, NamesWhatNoTokenCovers) {
   const std::string text = "a \ue000\u200b b";  // private use and zero-width space: both removed by BERT's cleaning
   const auto dropped = dropped_text(text, std::vector{token(0, 1), token(9, 10)}, false);

@@ -1,48 +1,22 @@
 #include "src/format/picture.h"
 
 #include <gtest/gtest.h>
-#include <png.h>
 
 #include <filesystem>
 #include <stdexcept>
 #include <string>
 
 #include "sightline/error.h"
+#include "src/format/picture_testing.h"
 
 namespace sightline::format {
 namespace {
 
+using testing::decode;
+using testing::into;
+using testing::Pixels;
+
 constexpr Rgb kPaper = {250, 252, 251}, kRed = {200, 0, 0}, kBlue = {0, 0, 200};
-
-ByteSink into(std::string& file) {
-  return [&file](std::span<const std::byte> bytes) {
-    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
-}
-
-struct Pixels {
-  std::uint32_t width = 0, height = 0;
-  std::vector<std::uint8_t> rgb;
-  Rgb at(std::size_t x, std::size_t y) const {
-    const std::size_t i = (y * width + x) * 3;
-    return {rgb[i], rgb[i + 1], rgb[i + 2]};
-  }
-  std::size_t count(Rgb colour) const {
-    std::size_t found = 0;
-    for (std::size_t i = 0; i < rgb.size(); i += 3) found += Rgb{rgb[i], rgb[i + 1], rgb[i + 2]} == colour;
-    return found;
-  }
-};
-
-Pixels decode(const std::string& file) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  EXPECT_TRUE(png_image_begin_read_from_memory(&image, file.data(), file.size())) << image.message;
-  image.format = PNG_FORMAT_RGB;
-  Pixels pixels{image.width, image.height, std::vector<std::uint8_t>(PNG_IMAGE_SIZE(image))};
-  EXPECT_TRUE(png_image_finish_read(&image, nullptr, pixels.rgb.data(), 0, nullptr)) << image.message;
-  return pixels;
-}
 
 bool has_fonts() { return std::filesystem::exists("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"); }
 
@@ -80,7 +54,7 @@ double inked(const Pixels& pixels, Rgb colour) {
   return sum;
 }
 
-class PictureTest : public testing::Test {
+class PictureTest : public ::testing::Test {
   void SetUp() override {
     if (!has_fonts()) GTEST_SKIP() << "fonts-dejavu-core is not installed";
   }

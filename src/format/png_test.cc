@@ -1,38 +1,19 @@
 #include "src/format/png.h"
 
 #include <gtest/gtest.h>
-#include <png.h>
 
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "sightline/error.h"
+#include "src/format/picture_testing.h"
 
 namespace sightline::format {
 namespace {
 
-// Bytes of a file in memory, read back through libpng's other half.
-struct Decoded {
-  std::uint32_t width = 0, height = 0;
-  std::vector<std::uint8_t> rgb;
-};
-
-Decoded decode(const std::string& file) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  EXPECT_TRUE(png_image_begin_read_from_memory(&image, file.data(), file.size())) << image.message;
-  image.format = PNG_FORMAT_RGB;
-  Decoded decoded{image.width, image.height, std::vector<std::uint8_t>(PNG_IMAGE_SIZE(image))};
-  EXPECT_TRUE(png_image_finish_read(&image, nullptr, decoded.rgb.data(), 0, nullptr)) << image.message;
-  return decoded;
-}
-
-ByteSink into(std::string& file) {
-  return [&file](std::span<const std::byte> bytes) {
-    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
-}
+using testing::decode;
+using testing::into;
 
 TEST(Png, ReadsBackAsWritten) {
   constexpr int kWidth = 37, kHeight = 23;
@@ -44,7 +25,7 @@ TEST(Png, ReadsBackAsWritten) {
   png.write_rows(rows.first(kWidth * 3 * 5));
   png.write_rows(rows.subspan(kWidth * 3 * 5));
   png.finish();
-  const Decoded decoded = decode(file);
+  const testing::Pixels decoded = decode(file);
   EXPECT_EQ(decoded.width, 37u);
   EXPECT_EQ(decoded.height, 23u);
   EXPECT_EQ(decoded.rgb, rgb);
