@@ -18,8 +18,8 @@ using engine::Why;
 using engine::WhyMeasure;
 
 constexpr int kLeastWord = 5, kMostWord = 16, kMap = 7;  // columns
-constexpr int kEffect = 11;                              // columns of an effect
-constexpr std::size_t kMostMeasures = 4;                 // side by side
+constexpr int kWeights = 25;                             // columns of weight, |w·v| and rollout
+constexpr int kEffect = 10;                              // columns of an effect
 
 std::string number(double value) { return std::isnan(value) ? "-" : fmt::format("{:.2f}", value); }
 
@@ -92,7 +92,9 @@ class WhyView {
         model_(model),
         why_(why),
         top_(static_cast<std::size_t>(top)),
-        names_(item_names(why, painter.terminal().utf8)) {}
+        names_(item_names(why, painter.terminal().utf8)) {
+    choose_columns();
+  }
 
   void add() {
     add_heading();
@@ -103,14 +105,13 @@ class WhyView {
     for (const std::string& note : why_.notes) painter_.note(note);
     if (!why_.complete) painter_.note("Not all of it: it was stopped, and these are the knock-outs that were done");
     painter_.note(
-        fmt::format("The passes took {:.3g} GFLOP; one whole pass for each knock-out would take {:.3g}, {:.1f} "
+        fmt::format("The passes took {:#.3g} GFLOP; one whole pass for each knock-out would take {:#.3g}, {:.1f} "
                     "times as many",
                     why_.work.done / 1e9, why_.work.naive / 1e9, why_.work.ratio()));
   }
 
  private:
   bool utf8() const { return painter_.terminal().utf8; }
-  std::size_t measures() const { return std::min(why_.measures.size(), kMostMeasures); }
   bool has_maps() const { return !why_.by_map.empty(); }
 
   void add_heading() {
@@ -142,7 +143,8 @@ class WhyView {
     const auto shown = std::span(why_.edges).first(count);
     int width = kLeastWord;
     for (const engine::WhyEdge& edge : shown) width = std::max(width, display_width(word_of(edge)));
-    width = std::min(width, kMostWord);
+    const int taken = (has_maps() ? kMap : 0) + kWeights + static_cast<int>(columns_.size()) * kEffect;
+    width = std::min(width, std::clamp(painter_.terminal().width - taken, kLeastWord, kMostWord));
     add_titles(width);
     for (const engine::WhyEdge& edge : shown) add_edge(edge, width);
     if (count < why_.edges.size()) {
@@ -150,7 +152,19 @@ class WhyView {
           .soft(fmt::format("{} more with smaller effects (--top shows more, --json all)", why_.edges.size() - count))
           .newline();
     }
+    if (columns_.size() < why_.measures.size()) {
+      painter_.soft("Effects for which there is no room: --json has them").newline();
+    }
     painter_.newline();
+  }
+
+  // The effects side by side, as many as there is room for; that by which edges are ranked is among them.
+  void choose_columns() {
+    const int taken = (has_maps() ? kMap : 0) + kLeastWord + kWeights;
+    const int room = std::max(1, (painter_.terminal().width - taken) / kEffect);
+    const std::size_t count = std::min(why_.measures.size(), static_cast<std::size_t>(room));
+    for (std::size_t i = 0; i < count; ++i) columns_.push_back(i);
+    if (why_.ranked_by >= count) columns_.back() = why_.ranked_by;
   }
 
   const std::string& word_of(const engine::WhyEdge& edge) const { return names_[edge.item]; }
@@ -159,9 +173,10 @@ class WhyView {
     if (has_maps()) painter_.bold(fmt::format("{:<{}}", why_.by_map.front().head > 0 ? "head" : "layer", kMap));
     painter_.bold(pad_left("to", width, utf8()));
     painter_.bold(fmt::format("  weight {} rollout", pad_left(painter_.glyph("|w·v|", "|w*v|"), 8, utf8())));
-    for (std::size_t i = 0; i < measures(); ++i) {
+    for (const std::size_t i : columns_) {
       const std::string title = why_.measures.size() > 1 ? fmt::format("effect {}", i + 1) : "effect";
-      painter_.bold(fmt::format("{:>{}}", title + (i == why_.ranked_by && measures() > 1 ? "*" : ""), kEffect));
+      painter_.bold(
+          fmt::format("{:>{}}", title + (i == why_.ranked_by && why_.measures.size() > 1 ? "*" : ""), kEffect));
     }
     painter_.newline();
   }
@@ -173,7 +188,7 @@ class WhyView {
     painter_.spaces(1).tinted(format::ease(edge.weight), fmt::format(" {:>6.4f}", edge.weight));
     painter_.text(fmt::format(" {:>8.4g} ", edge.value_weight));
     painter_.tinted(format::ease(edge.rollout), fmt::format("{:>7.4f}", edge.rollout));
-    for (std::size_t i = 0; i < measures(); ++i) {
+    for (const std::size_t i : columns_) {
       painter_.tinted(share_of_largest(edge, i),
                       fmt::format("{:>{}}", effect_text(edge.effects[i], why_.measures[i]), kEffect),
                       i == why_.ranked_by);
@@ -274,6 +289,7 @@ class WhyView {
   const Why& why_;
   std::size_t top_;
   std::vector<std::string> names_;
+  std::vector<std::size_t> columns_;  // measures whose effects have a column
 };
 
 }  // namespace
@@ -291,8 +307,9 @@ std::vector<std::string> item_names(const Why& why, bool utf8) {
 
 std::string effect_text(double value, const WhyMeasure& measure) {
   if (std::isnan(value)) return "??";
+  if (value == 0) return "0";
   const bool is_change = measure.kind == WhyMeasure::Kind::log_probability || measure.kind == WhyMeasure::Kind::margin;
-  return is_change && value != 0 ? fmt::format("{:+.3g}", value) : fmt::format("{:.3g}", value);
+  return is_change ? fmt::format("{:+#.3g}", value) : fmt::format("{:#.3g}", value);
 }
 
 std::string measure_text(const WhyMeasure& measure, bool utf8) {

@@ -29,8 +29,8 @@ constexpr double kMassWork = 2;          // full and restricted log-sum-exps, be
 std::vector<std::int64_t> lengths_of(const StudyOptions& options) {
   const std::int64_t longest = options.longest > 0 ? options.longest : kLongest;
   if (longest < 2 * kShortest || longest > kMost) {
-    throw BadArgument(fmt::format("study cost measures lengths of {} up to {} to {} tokens: --max is {}", kShortest,
-                                  2 * kShortest, kMost, longest));
+    throw BadArgument(fmt::format("study cost measures lengths from {} tokens on, up to {} to {}: --max is {}",
+                                  kShortest, 2 * kShortest, kMost, longest));
   }
   std::vector<std::int64_t> lengths;
   for (std::int64_t n = kShortest; n < longest; n *= 2) lengths.push_back(n);
