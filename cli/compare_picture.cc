@@ -77,7 +77,11 @@ class CompareDrawing {
     if (comparison_.unmoved) {
       all.push_back("Its row cannot see the difference and is identical in both: these are rows that can");
     }
-    all.emplace_back("JS: Jensen-Shannon divergence of the two rows in nats, from 0 to ln 2 = 0.693");
+    all.emplace_back(comparison_.by != engine::RankBy::shift
+                         ? "JS: Jensen-Shannon divergence of the two rows in nats, from 0 to ln 2 = 0.693"
+                     : comparison_.named.empty()
+                         ? "shift: what the word that loses most and the one that gains most lose and gain together"
+                         : "shift: how far the words that were named moved against one another");
     if (std::ranges::any_of(contrasts_, [](const engine::RowContrast* row) { return row->flip.has_value(); })) {
       all.emplace_back(
           comparison_.named.empty()
@@ -103,9 +107,11 @@ class CompareDrawing {
   }
 
   std::string measure_of(std::size_t row) const {
-    const double divergence = contrasts_[row]->divergence;
-    return fmt::format("JS {}{}", known_number(divergence, fmt::format("{:.3f}", divergence)),
-                       contrasts_[row]->flip ? " flip" : "");
+    const engine::RowContrast& contrast = *contrasts_[row];
+    const bool by_shift = comparison_.by == engine::RankBy::shift;
+    const double measure = by_shift ? contrast.shift : contrast.divergence;
+    return fmt::format("{} {}{}", by_shift ? "shift" : "JS", known_number(measure, fmt::format("{:.3f}", measure)),
+                       contrast.flip ? " flip" : "");
   }
 
   void add_words(std::int64_t y) {

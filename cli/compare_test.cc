@@ -175,6 +175,17 @@ TEST(CompareCommand, FitsTheTerminalInEveryLocale) {
   EXPECT_NE(run_program(start).output.find("\x1b["), std::string::npos);
 }
 
+// The number beside a row is the one by which rows are ranked.
+TEST(CompareCommand, DrawsTheMeasureThatRanks) {
+  const TemporaryFolder folder;
+  const Outcome outcome = compare(
+      {kTired, kOther, "--token", "it", "--on", "animal", "--on", "street", "--json", "-o", folder.path("rows.svg")});
+  EXPECT_EQ(outcome.status, 0) << outcome.error;
+  const std::string svg = testing::file_content(folder.path("rows.svg"));
+  EXPECT_NE(svg.find(">shift 0."), std::string::npos);
+  EXPECT_EQ(svg.find(">JS 0."), std::string::npos);
+}
+
 TEST(CompareCommand, DrawsBothRows) {
   const TemporaryFolder folder;
   for (const Arguments& texts : {Arguments{kTired, kOther, "--token", "it"}, Arguments{kTired, kOther}}) {

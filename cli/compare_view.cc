@@ -94,7 +94,10 @@ class CompareView {
   void add_rows() {
     choose_label_width();
     const std::string words = of_one_item_ ? "" : pad_right("row of", kWordLabel + 1, utf8());
-    const std::string changes = comparison_.named.empty() ? "loses and gains most, A and B" : "weights, A and B";
+    const std::string changes =
+        comparison_.named.empty()
+            ? (painter_.terminal().width < indent() + 30 ? "most lost, gained" : "loses and gains most, A and B")
+            : "weights, A and B";
     painter_.soft(fmt::format("{:<7}{}{:>6}{:>7}    {}", "head", words, "JS", "shift", changes)).newline();
     for (std::size_t i = 0; i < top_; ++i) add_row(shown_[i]);
     if (of_one_item_ && top_ < shown_.size()) {

@@ -17,7 +17,7 @@ using format::Label;
 using format::Picture;
 using format::Theme;
 
-constexpr std::int64_t kCellWidth = 228, kCellHeight = 108, kGap = 4;
+constexpr std::int64_t kCellWidth = 260, kCellHeight = 108, kGap = 4;
 constexpr double kInside = 12;  // from a cell's edge to its text
 
 class RolesDrawing {

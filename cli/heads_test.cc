@@ -73,6 +73,25 @@ TEST(HeadsCommand, WritesTablesAndPictures) {
   EXPECT_NE(testing::file_content(folder.path("heads.svg")).find("<svg"), std::string::npos);
 }
 
+// Names of the longest relations too, with the rule of the baseline where there is room for it.
+TEST(HeadsCommand, FitsTheTerminalWithATreebank) {
+  const TemporaryFolder folder;
+  std::ofstream treebank(folder.path("long.conllu"));
+  for (int i = 0; i < 40; ++i) {
+    treebank << "1\tthe\tthe\tDET\t_\t_\t2\tflat:foreign\t_\t_\n2\tcat\tcat\tNOUN\t_\t_\t0\troot\t_\t_\n\n";
+  }
+  treebank.close();
+  for (const char* columns : {"60", "80"}) {
+    testing::Start start =
+        testing::start_on("heads", testing::tiny(), {"--treebank", folder.path("long.conllu"), "--length", "64"}, "C");
+    start.environment["COLUMNS"] = columns;
+    const Outcome outcome = testing::run_program(start);
+    EXPECT_EQ(outcome.status, 0) << outcome.error;
+    std::istringstream lines(outcome.output);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), std::stoul(columns)) << line;
+  }
+}
+
 TEST(HeadsCommand, FitsEightyColumns) {
   std::istringstream lines(heads({"--length", "64", "--min", "5"}, "C").output);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;

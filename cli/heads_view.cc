@@ -20,8 +20,10 @@ using analysis::Role;
 using analysis::RoleFinding;
 using analysis::Tally;
 
-constexpr int kMarkWidth = 4;    // columns a head, of which the first is blank
-constexpr int kNumbers = 51;     // columns of a row of the table beside the role
+constexpr int kMarkWidth = 4;    // columns a head, of which the last is blank
+constexpr int kLayerWidth = 4;   // "12  "
+constexpr int kNumbers = 37;     // columns of a row of the table beside the role and the baseline's rule
+constexpr int kRule = 18;        // columns of that rule
 constexpr int kLeastTitle = 16;  // columns
 
 std::string head_name(const HeadScores& scores, std::size_t map) {
@@ -36,7 +38,9 @@ class RoleTable {
     for (const RoleFinding* finding : found()) {
       title_ = std::max(title_, display_width(title_of(*finding)));
     }
-    title_ = std::min(title_, std::max(kLeastTitle, painter.terminal().width - kNumbers));
+    const int room = painter.terminal().width - kNumbers;
+    has_rule_ = room >= kLeastTitle + kRule;
+    title_ = std::min(title_, std::max(kLeastTitle, room - (has_rule_ ? kRule : 0)));
   }
 
   void add() {
@@ -45,8 +49,8 @@ class RoleTable {
       painter_.note("No head beats the baseline of any role");
       return;
     }
-    painter_.soft(fmt::format("{} {:<7} {:>6} {:>6} {:>8}  {:<16}{:>6}", pad("role"), "head", "score", "weight",
-                              "baseline", "", "n"));
+    painter_.soft(fmt::format("{} {:<7} {:>6} {:>6} {:>8}{:<{}}{:>6}", pad("role"), "head", "score", "weight",
+                              "baseline", "", has_rule_ ? kRule : 0, "n"));
     painter_.newline();
     for (const RoleFinding* finding : rows) add_role(*finding);
   }
@@ -76,7 +80,8 @@ class RoleTable {
       const double weight = tally.mean_weight();
       painter_.text(
           fmt::format("{} {:>8.3f}", known_number(weight, fmt::format(" {:>6.3f}", weight)), tally.baseline()));
-      painter_.soft(fmt::format("  {:<16}{:>6.0f}", shown == 0 ? role(finding).baseline : "", tally.questions));
+      if (has_rule_) painter_.soft(pad_right(shown == 0 ? "  " + role(finding).baseline : "", kRule, true));
+      painter_.soft(fmt::format("{:>6.0f}", tally.questions));
       painter_.newline();
       ++shown;
     }
@@ -86,6 +91,7 @@ class RoleTable {
   const engine::HeadRoles& roles_;
   std::size_t top_;
   int title_ = kLeastTitle;
+  bool has_rule_ = true;  // there is room for the name of the baseline's rule
 };
 
 // Roles that no head has, and those with too few questions.
@@ -104,7 +110,9 @@ void add_rest(Painter& painter, const engine::HeadRoles& roles) {
     }
   }
   if (!none.empty()) painter.note("No head beats the baseline of: " + none);
-  if (!few.empty()) painter.note("Left out, with too few questions: " + few);
+  const char* asked = roles.scores.complete ? "Left out, with too few questions: "
+                                            : "Left out, with too few questions that were asked: ";
+  if (!few.empty()) painter.note(asked + few);
 }
 
 // Marks of three letters, each role's own.

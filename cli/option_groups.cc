@@ -28,14 +28,15 @@ void add_loading_options(CLI::App& command, Options& options) {
 void add_model_option(CLI::App& command, Options& options) {
   command
       .add_option("-m,--model", options.model,
-                  "Directory, .gguf file, or ORG/NAME in the\nHugging Face cache (default: all-MiniLM-L6-v2)")
+                  "Directory, .gguf file, a pulled model's NAME, or\nORG/NAME in the Hugging Face cache (default: "
+                  "all-MiniLM-L6-v2)")
       ->type_name("MODEL");
 }
 
 void add_decoder_option(CLI::App& command, Options& options) {
   add_model_option(command, options);
   CLI::Option* model = command.get_option("--model")->required();
-  model->description("Directory, .gguf file, or ORG/NAME in the\nHugging Face cache");
+  model->description("Directory, .gguf file, a pulled model's NAME, or\nORG/NAME in the Hugging Face cache");
 }
 
 void add_cache_options(CLI::App& command, Options& options) {

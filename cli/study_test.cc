@@ -127,6 +127,11 @@ TEST(StudyView, WritesNumbersAsColumnsAsk) {
   EXPECT_EQ(study_number(1234.5678, 2), "1234.57");
   EXPECT_EQ(study_number(0.000123456, -3), "0.000123");
   EXPECT_EQ(study_number(1234567, 0), "1234567");
+  EXPECT_EQ(study_number(11634, -3), "11600");
+  EXPECT_EQ(study_number(999.6, -3), "1000");
+  EXPECT_EQ(study_number(999.4, -3), "999");
+  EXPECT_EQ(study_number(-5962, -3), "-5960");
+  EXPECT_EQ(study_number(3.2e9, -3), "3.2e+09");
   EXPECT_EQ(study_number(NAN, 3), "-");
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "cli/display_text.h"
@@ -18,6 +19,7 @@ using engine::StudyNeed;
 
 constexpr int kGap = 2;  // columns of the terminal between those of a table
 constexpr int kHeadingWidth = 8;
+constexpr double kWrittenOut = 1e7;  // numbers below it are written without a power of ten
 
 // A column as it is printed.
 struct PrintedColumn {
@@ -141,7 +143,13 @@ const char* need_text(StudyNeed need, const char* welcome, const char* needed) {
 
 std::string study_number(double value, int digits) {
   if (std::isnan(value)) return "-";
-  return digits >= 0 ? fmt::format("{:.{}f}", value, digits) : fmt::format("{:.{}g}", value, -digits);
+  if (digits >= 0) return fmt::format("{:.{}f}", value, digits);
+  // A number of some digits; one of a few more is written out, as 11600 reads better than 1.16e+04.
+  const std::string rounded = fmt::format("{:.{}e}", value, -digits - 1);
+  const double size = std::abs(std::strtod(rounded.c_str(), nullptr));
+  if (size >= std::pow(10, -digits - 1) && size < kWrittenOut)
+    return fmt::format("{:.0f}", std::strtod(rounded.c_str(), nullptr));
+  return fmt::format("{:.{}g}", value, -digits);
 }
 
 void add_study_list(Painter& painter, std::span<const engine::StudyEntry> studies) {

@@ -102,6 +102,22 @@ TEST(WhyCommand, FitsTheTerminalInEveryLocale) {
   }
 }
 
+// Whatever the width, the effect by which edges are ranked has a column, and lines are no wider.
+TEST(WhyCommand, ShowsTheRankingEffectInAnyWidth) {
+  for (const char* columns : {"60", "80", "100"}) {
+    for (const char* block : {"all", "layer", "head"}) {
+      Start start = start_with({kText, "--token", "mat", "--block", block, "--answer", " cat", "--answer", " sat",
+                                "--answer", " on", "--answer", " the", "--answer", " mat"},
+                               "C");
+      start.environment["COLUMNS"] = columns;
+      const Outcome outcome = run_program(start);
+      expect_parts(outcome, {"effect 6*"});
+      std::istringstream lines(outcome.output);
+      for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), std::stoul(columns)) << line;
+    }
+  }
+}
+
 TEST(WhyCommand, DrawsAPicture) {
   const TemporaryFolder folder;
   const std::string svg = folder.path("why.svg"), png = folder.path("why.png");
@@ -109,7 +125,7 @@ TEST(WhyCommand, DrawsAPicture) {
   EXPECT_EQ(why({kText, "--token", "mat", "-o", png}).status, 0);
   const std::string drawn = testing::file_content(svg);
   for (const json& edge : report.at("edges")) {
-    const std::string number = fmt::format(">{:+.3g}<", edge.at("effects")[0].get<double>());
+    const std::string number = fmt::format(">{:+#.3g}<", edge.at("effects")[0].get<double>());
     EXPECT_NE(drawn.find(number), std::string::npos) << number;
   }
   EXPECT_NE(drawn.find("not why."), std::string::npos);

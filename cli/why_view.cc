@@ -19,8 +19,8 @@ using engine::Why;
 using engine::WhyMeasure;
 
 constexpr int kLeastWord = 5, kMostWord = 16, kMap = 7;  // columns
-constexpr int kEffect = 11;                              // columns of an effect
-constexpr std::size_t kMostMeasures = 4;                 // side by side
+constexpr int kWeights = 25;                             // columns of weight, |w·v| and rollout
+constexpr int kEffect = 10;                              // columns of an effect
 
 std::string number(double value) { return std::isnan(value) ? "-" : fmt::format("{:.2f}", value); }
 
@@ -78,10 +78,7 @@ class WhyView {
  public:
   WhyView(Painter& painter, const engine::ModelFacts& model, const Why& why, int top)
       : painter_(painter), model_(model), why_(why), top_(static_cast<std::size_t>(top)) {
-    for (std::size_t i = 0; i < why.measures.size(); ++i) {
-      if (i < kMostMeasures) columns_.push_back(i);
-    }
-    if (why.ranked_by >= kMostMeasures) columns_.back() = why.ranked_by;
+    choose_columns();
   }
 
   void add() {
@@ -94,7 +91,7 @@ class WhyView {
     if (has_unknown()) painter_.note("??: no number (NaN): the model's weights or its passes over this text hold some");
     if (!why_.complete) painter_.note(stopped_note("knock-outs"));
     painter_.note(
-        fmt::format("The passes took {:.3g} GFLOP; one whole pass for each knock-out would take {:.3g}, {:.1f} "
+        fmt::format("The passes took {:#.3g} GFLOP; one whole pass for each knock-out would take {:#.3g}, {:.1f} "
                     "times as many",
                     why_.work.done / 1e9, why_.work.naive / 1e9, why_.work.ratio()));
   }
@@ -139,7 +136,8 @@ class WhyView {
     const auto shown = std::span(why_.edges).first(count);
     int width = kLeastWord;
     for (const engine::WhyEdge& edge : shown) width = std::max(width, display_width(word_of(edge)));
-    width = std::min(width, kMostWord);
+    const int taken = (has_maps() ? kMap : 0) + kWeights + static_cast<int>(columns_.size()) * kEffect;
+    width = std::min(width, std::clamp(painter_.terminal().width - taken, kLeastWord, kMostWord));
     add_titles(width);
     for (const engine::WhyEdge& edge : shown) add_edge(edge, width);
     if (count < why_.edges.size()) {
@@ -147,7 +145,19 @@ class WhyView {
           .soft(fmt::format("{} more with smaller effects (--top shows more, --json all)", why_.edges.size() - count))
           .newline();
     }
+    if (columns_.size() < why_.measures.size()) {
+      painter_.soft("Effects for which there is no room: --json has them").newline();
+    }
     painter_.newline();
+  }
+
+  // The effects side by side, as many as there is room for; that by which edges are ranked is among them.
+  void choose_columns() {
+    const int taken = (has_maps() ? kMap : 0) + kLeastWord + kWeights;
+    const int room = std::max(1, (painter_.terminal().width - taken) / kEffect);
+    const std::size_t count = std::min(why_.measures.size(), static_cast<std::size_t>(room));
+    for (std::size_t i = 0; i < count; ++i) columns_.push_back(i);
+    if (why_.ranked_by >= count) columns_.back() = why_.ranked_by;
   }
 
   std::string word_of(const engine::WhyEdge& edge) const { return item_name(why_, edge.item, utf8()); }
@@ -280,7 +290,7 @@ class WhyView {
   const engine::ModelFacts& model_;
   const Why& why_;
   std::size_t top_;
-  std::vector<std::size_t> columns_;  // measures that have one, the one that ranks among them
+  std::vector<std::size_t> columns_;  // measures whose effects have a column, the one that ranks among them
 };
 
 }  // namespace
@@ -291,8 +301,9 @@ std::string item_name(const Why& why, std::size_t item, bool utf8) {
 
 std::string effect_text(double value, const WhyMeasure& measure) {
   if (std::isnan(value)) return "??";
+  if (value == 0) return "0";
   const bool is_change = measure.kind == WhyMeasure::Kind::log_probability || measure.kind == WhyMeasure::Kind::margin;
-  return is_change && value != 0 ? fmt::format("{:+.3g}", value) : fmt::format("{:.3g}", value);
+  return is_change ? fmt::format("{:+#.3g}", value) : fmt::format("{:#.3g}", value);
 }
 
 std::string measure_text(const WhyMeasure& measure, bool utf8) {

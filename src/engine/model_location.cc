@@ -101,7 +101,22 @@ void require_whole(const std::string& repository, const fs::path& snapshot) {
       spec, place, spec, spec));
 }
 
+fs::path variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// What `pull` fetched: a name without a path, in Sightline's own cache.
+std::optional<fs::path> find_pulled(const std::string& spec) {
+  if (fs::path(spec).filename() != spec || spec.starts_with('.')) return std::nullopt;
+  const fs::path cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
+  if (cache.empty() && home.empty()) return std::nullopt;
+  const fs::path directory = cache_directory() / spec;
+  return inspect_directory(directory).config ? std::optional(directory) : std::nullopt;
+}
+
 ModelLocation locate_cached(const std::string& spec) {
+  if (const auto pulled = find_pulled(spec)) return locate_directory(*pulled, spec, spec);
   const std::optional<HubName> name = parse_hub_name(spec);
   const auto hub = hub_cache_directory();
   const auto snapshot = name && hub ? find_snapshot(*hub, name->repository) : std::nullopt;
@@ -113,11 +128,6 @@ ModelLocation locate_cached(const std::string& spec) {
   }
   require_whole(name->repository, *snapshot);
   return locate_directory(*snapshot, spec, spec);
-}
-
-fs::path variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ struct ModelLocation {
 std::string last_name(const std::filesystem::path& given);
 
 /// The model that `spec` means: a directory, a GGUF file, or ORG/NAME (or ORG/NAME/FILE.gguf) in the local cache of
-/// Hugging Face (docs/cli.md). A directory without config.json that holds one GGUF file stands for that file. Nothing
-/// is fetched. Throws BadArgument that says what to name or to download, where nothing or too much fits; what is in the
-/// files is seen when they are opened.
+/// Hugging Face, or the name of what `pull` fetched (docs/cli.md). A directory without config.json that holds one GGUF
+/// file stands for that file. Nothing is fetched. Throws BadArgument that says what to name or to download, where
+/// nothing or too much fits; what is in the files is seen when they are opened.
 ModelLocation find_model(const std::string& spec);
 
 /// What Sightline keeps: ${XDG_CACHE_HOME:-$HOME/.cache}/sightline. Throws BadArgument where neither variable is set.

@@ -206,6 +206,19 @@ TEST_F(FindModel, SaysWhatToDownload) {
   expect_parts(refusal("org/cut"), {"the weights"});
 }
 
+TEST(FindPulledModel, TakesTheNameOfWhatPullFetched) {
+  const TestDirectory directory;
+  const Environment environment({{"XDG_CACHE_HOME", directory.path().string()}});
+  const fs::path model = directory.path() / "sightline" / "some-model";
+  fs::create_directories(model);
+  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"}) std::ofstream(model / file) << "{}";
+  EXPECT_EQ(find_model("some-model").path, model);
+  EXPECT_EQ(find_model("some-model").name, "some-model");
+  for (const char* spec : {"other-model", "..", "", "org/some-model", "../sightline/some-model"}) {
+    EXPECT_NE(error_of<BadArgument>([&] { find_model(spec); }), "") << spec;
+  }
+}
+
 TEST_F(FindModel, TakesWhatLooksLikeAPathForOne) {
   for (const char* spec : {"/nowhere", "./org/name", "~/x", "nowhere", "../a/b"}) {
     EXPECT_EQ(refusal(spec), std::string(spec) + ": no such file or directory");
