@@ -109,7 +109,7 @@ class ChartDrawing {
  public:
   ChartDrawing(const Chart& chart, std::int64_t left, format::Font& font, Picture& picture)
       : chart_(chart),
-        x_(all_values(chart, &ChartSeries::x), chart.x.logarithmic),
+        x_(all_values(chart, &ChartSeries::x), chart.x.logarithmic, chart.x.numbered),
         y_(all_values(chart, &ChartSeries::y), chart.y.logarithmic),
         left_(left),
         font_(font),

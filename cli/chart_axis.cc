@@ -116,13 +116,15 @@ std::vector<Tick> even_ticks(double low, double high, double step) {
 
 }  // namespace
 
-AxisScale::AxisScale(const std::vector<double>& values, bool logarithmic) : logarithmic_(logarithmic) {
+AxisScale::AxisScale(const std::vector<double>& values, bool logarithmic, bool numbered) : logarithmic_(logarithmic) {
   std::vector<double> held;
   std::copy_if(values.begin(), values.end(), std::back_inserter(held), [this](double value) { return holds(value); });
   if (held.empty()) held = logarithmic ? std::vector<double>{1, 10} : std::vector<double>{0, 1};
   const auto [low, high] = std::minmax_element(held.begin(), held.end());
   if (logarithmic) {
     set_logarithmic(held, *low, *high);
+  } else if (numbered) {
+    set_numbered(*low, *high);
   } else {
     set_linear(*low, *high);
   }
@@ -151,6 +153,12 @@ void AxisScale::set_linear(double low, double high) {
   begin_ = step * std::floor(low / step + 1e-9);
   end_ = step * std::ceil(high / step - 1e-9);
   ticks_ = even_ticks(begin_, end_, step);
+}
+
+void AxisScale::set_numbered(double low, double high) {
+  begin_ = low == high ? low - 0.5 : low;
+  end_ = low == high ? high + 0.5 : high;
+  ticks_ = even_ticks(begin_, end_, std::max(1.0, round_step((high - low + 1) / (kMostTicks + 3))));
 }
 
 void AxisScale::set_logarithmic(const std::vector<double>& held, double low, double high) {

@@ -17,7 +17,8 @@ class AxisScale {
  public:
   /// `values` that holds() refuses are not looked at. With none left the axis runs from 0 to 1 (logarithmic: from 1 to
   /// 10).
-  AxisScale(const std::vector<double>& values, bool logarithmic);
+  /// `numbered`: from the least whole number to the largest, each or every few of them named.
+  AxisScale(const std::vector<double>& values, bool logarithmic, bool numbered = false);
 
   /// What has a place: a finite number, and above 0 on a logarithmic axis.
   bool holds(double value) const;
@@ -28,6 +29,7 @@ class AxisScale {
 
  private:
   void set_linear(double low, double high);
+  void set_numbered(double low, double high);
   void set_logarithmic(const std::vector<double>& held, double low, double high);
 
   bool logarithmic_;

@@ -28,6 +28,20 @@ TEST(ChartAxis, LinearTicksAreRound) {
   EXPECT_EQ(texts({2e-6, 9e-6}, false), (Texts{"0", "2×10⁻⁶", "4×10⁻⁶", "6×10⁻⁶", "8×10⁻⁶", "10×10⁻⁶"}));
 }
 
+TEST(ChartAxis, NumberedAxesBeginAtTheFirst) {
+  const auto named = [](double low, double high) {
+    const AxisScale axis({low, high}, false, true);
+    Texts all;
+    for (const Tick& tick : axis.ticks()) all.push_back(tick.text);
+    return all;
+  };
+  EXPECT_EQ(named(1, 6), (Texts{"1", "2", "3", "4", "5", "6"}));
+  EXPECT_EQ(named(1, 18), (Texts{"2", "4", "6", "8", "10", "12", "14", "16", "18"}));
+  EXPECT_EQ(named(1, 1), (Texts{"1"}));
+  EXPECT_EQ(AxisScale({1, 6}, false, true).place(1), 0);
+  EXPECT_EQ(AxisScale({1, 6}, false, true).place(6), 1);
+}
+
 TEST(ChartAxis, LogarithmicTicksAreRound) {
   EXPECT_EQ(texts({0.003, 40}, true), (Texts{"0.01", "0.1", "1", "10"}));
   EXPECT_EQ(texts({3, 300}, true), (Texts{"5", "10", "20", "50", "100", "200"}));

@@ -59,11 +59,11 @@ void add_charts(double most, Study& study) {
   const Table& table = study.tables.front();
   const std::vector<double> bound(table.labels.size(), most);
   study.charts.push_back({"Jensen-Shannon divergence of the heads of a layer",
-                          {"layer", false},
+                          {"layer", false, true},
                           {"nats", false},
                           {over_layers("heads", table.columns[0].values), over_layers("the most there is", bound)}});
   study.charts.push_back({"Error of the layer's attention output",
-                          {"layer", false},
+                          {"layer", false, true},
                           {"relative to its norm", false},
                           {over_layers("by the mean map", table.columns[4].values),
                            over_layers("by an even look", table.columns[5].values)}});

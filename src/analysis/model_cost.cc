@@ -107,7 +107,7 @@ Table mass_table(const MassObserver& observer, std::int64_t tokens) {
 void add_mass_chart(const Table& table, const MassObserver& observer, Study& study) {
   Chart chart;
   chart.title = "Weight lost on the text, mean of a layer";
-  chart.x = {"layer", false};
+  chart.x = {"layer", false, true};
   chart.y = {"share of the weight", false};
   for (std::size_t p = 0; p < observer.patterns().size(); ++p) {
     chart.series.push_back({observer.patterns()[p].name(), table.columns[0].values, table.columns[1 + 2 * p].values});

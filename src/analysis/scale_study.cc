@@ -118,7 +118,7 @@ void add_model_table(const ScaleObserver& observer, std::int64_t tokens, Study& 
     table.columns[1].values.push_back(observer.layers()[layer].variance());
     columns.add(observer.layers()[layer].mean());
   }
-  add_charts(table, "of the model", {"layer", false}, study);
+  add_charts(table, "of the model", {"layer", false, true}, study);
   study.notes.push_back(
       "Of the model: means over its heads and over rows evenly apart, at most 256 a head. It was trained with its "
       "scale: without one it is another model, and training would have kept its dots smaller.");

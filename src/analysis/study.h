@@ -41,6 +41,7 @@ struct ChartSeries {
 struct ChartAxis {
   std::string title;
   bool logarithmic = false;
+  bool numbered = false;  // whole numbers that stand for things, as layers: 0 is none of them
 };
 
 /// Lines over a common axis, to be drawn.
