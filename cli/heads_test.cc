@@ -83,7 +83,7 @@ TEST(HeadsCommand, FitsTheTerminalWithATreebank) {
   treebank.close();
   for (const char* columns : {"60", "80"}) {
     testing::Start start =
-        testing::start_on("heads", testing::tiny(), {"--treebank", folder.path("long.conllu"), "--length", "64"}, "C");
+        testing::start_on("heads", testing::tiny(), {"--treebank", folder.path("long.conllu"), "--length", "48"}, "C");
     start.environment["COLUMNS"] = columns;
     const Outcome outcome = testing::run_program(start);
     EXPECT_EQ(outcome.status, 0) << outcome.error;

@@ -28,7 +28,7 @@ void add_loading_options(CLI::App& command, Options& options) {
 void add_model_option(CLI::App& command, Options& options) {
   command
       .add_option("-m,--model", options.model,
-                  "Directory, .gguf file, a pulled model's NAME, or\nORG/NAME in the Hugging Face cache (default: "
+                  "Directory, .gguf file, a pulled model's NAME, or\nORG/NAME in the Hugging Face cache (default:\n"
                   "all-MiniLM-L6-v2)")
       ->type_name("MODEL");
 }

@@ -22,9 +22,8 @@ void add_study(CLI::App& app, Options& options) {
   add_colour_option(command, options);
   add_model_options(command, options);
   command.get_option("--model")->description(
-      "Directory, .gguf file, a pulled model's NAME, or\nORG/NAME in the Hugging Face cache (default: none, or where "
-      "one is\n"
-      "needed all-MiniLM-L6-v2)");
+      "Directory, .gguf file, a pulled model's NAME, or\nORG/NAME in the Hugging Face cache (default:\n"
+      "none, or where one is needed all-MiniLM-L6-v2)");
   command.footer("Example:\n  ./sightline study scale -o scale.png");
 }
 
