@@ -82,19 +82,21 @@ std::vector<double> all_values(const Chart& chart, std::vector<double> ChartSeri
   return all;
 }
 
+constexpr std::size_t kDisc = 0, kRing = 2;  // marks of a crowd, and of what it is held against
+
 // A mark around `at`; which of four it is depends on the series, so that lines can be told apart in grey.
 void add_mark(Picture& picture, const Point& at, std::size_t shape, Rgb colour) {
   const auto [x, y] = at;
   const double half = kMark;
   switch (shape % 4) {
-    case 0:
+    case kDisc:
       picture.strokes.push_back({{at}, 2 * half, colour});
       break;
     case 1:
       picture.wedges.push_back(
           {{{{x, y - 1.2 * half}, {x + 1.2 * half, y + half}, {x - 1.2 * half, y + half}}}, colour});
       break;
-    case 2:
+    case kRing:
       picture.strokes.push_back({{at}, 2.2 * half, colour});
       picture.strokes.push_back({{at}, half, colours().paper});
       break;
@@ -174,7 +176,7 @@ class ChartDrawing {
   // A value that has no place breaks the line: nothing is known of what lies between its neighbours.
   void add_series(std::size_t index) {
     const ChartSeries& series = chart_.series[index];
-    const Rgb colour = series_colour(index, chart_.series.size());
+    const Rgb colour = colour_of(index);
     std::vector<Point> run;
     const auto end_run = [&] {
       if (run.size() > 1) picture_.strokes.push_back({run, kLineWidth, colour});
@@ -193,8 +195,19 @@ class ChartDrawing {
     end_run();
   }
 
+  // By place among those that are no baselines, which are grey.
+  Rgb colour_of(std::size_t index) const {
+    if (chart_.series[index].baseline) return colours().soft;
+    const auto is_other = [](const ChartSeries& series) { return !series.baseline; };
+    const auto begin = chart_.series.begin();
+    const auto before = std::count_if(begin, begin + static_cast<std::ptrdiff_t>(index), is_other);
+    return series_colour(static_cast<std::size_t>(before),
+                         static_cast<std::size_t>(std::ranges::count_if(chart_.series, is_other)));
+  }
+
   void mark(const Point& at, std::size_t index, Rgb colour) {
-    add_mark(picture_, at, chart_.series.size() <= kColours ? index : 0, colour);
+    const std::size_t crowd = chart_.series[index].baseline ? kRing : kDisc;
+    add_mark(picture_, at, chart_.series.size() <= kColours ? index : crowd, colour);
   }
 
   // Where a series ends: its last point that is drawn.
@@ -232,7 +245,7 @@ class ChartDrawing {
     for (std::size_t i = 0; i < heights.size(); ++i) {
       const std::size_t index = named[i].index;
       if (chart_.series[index].name.empty()) continue;
-      const Rgb colour = series_colour(index, chart_.series.size());
+      const Rgb colour = colour_of(index);
       add_leader(named[i].at, {x, heights[i]}, colour);
       mark({x + kMark, heights[i]}, index, colour);
       label(fit(font_, chart_.series[index].name, {kSmallSize}, kLongestName), x + 4 * kMark,

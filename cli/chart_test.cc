@@ -151,6 +151,22 @@ TEST_F(ChartPicture, OfManySeriesSomeAreNamed) {
   EXPECT_TRUE(has_label(made, "L48"));
 }
 
+TEST_F(ChartPicture, ABaselineIsGreyAndTheOthersKeepTheirColours) {
+  const analysis::ChartSeries even{"even", {0, 1}, {0, 1}, true};
+  for (const int count : {3, 9}) {
+    std::vector<analysis::ChartSeries> series;
+    for (int i = 0; i < count; ++i) series.push_back({fmt::format("L{}", i), {0, 1}, {0, 0.1 * i}});
+    const std::vector<format::Stroke> without = picture(chart_of(series)).strokes;
+    series.insert(series.begin(), even);
+    const std::vector<format::Stroke> with = picture(chart_of(series)).strokes;
+    const auto has = [&](const format::Rgb& colour) {
+      return std::ranges::any_of(with, [&](const format::Stroke& stroke) { return stroke.colour == colour; });
+    };
+    EXPECT_TRUE(has(format::palette(format::Theme::light).soft));
+    for (const format::Stroke& stroke : without) EXPECT_TRUE(has(stroke.colour));
+  }
+}
+
 TEST_F(ChartPicture, NothingLiesOutside) {
   const std::string words =
       "a long claim that goes on over more than a single line of the picture and a word of many "

@@ -184,6 +184,7 @@ class ContextStudy {
                 {}};
     for (const auto& [window, reach] : even_) {
       chart.series.push_back(curve(window > 0 ? fmt::format("even, window {}", window) : "even", reach.*side));
+      chart.series.back().baseline = true;
     }
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
       chart.series.push_back(curve(fmt::format("layer {}", layer + 1), layers_[layer].sum().*side));

@@ -62,11 +62,13 @@ void add_charts(double most, Study& study) {
                           {"layer", false, true},
                           {"nats", false},
                           {over_layers("heads", table.columns[0].values), over_layers("the most there is", bound)}});
+  study.charts.back().series.back().baseline = true;
   study.charts.push_back({"Error of the layer's attention output",
                           {"layer", false, true},
                           {"relative to its norm", false},
                           {over_layers("by the mean map", table.columns[4].values),
                            over_layers("by an even look", table.columns[5].values)}});
+  study.charts.back().series.back().baseline = true;
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ struct Figure {
 struct ChartSeries {
   std::string name;
   std::vector<double> x, y;  // what is not finite is left out
+  bool baseline = false;     // what the others are held against, and drawn apart from them
 };
 
 struct ChartAxis {
