@@ -195,19 +195,23 @@ class ChartDrawing {
     end_run();
   }
 
-  // By place among those that are no baselines, which are grey.
-  Rgb colour_of(std::size_t index) const {
-    if (chart_.series[index].baseline) return colours().soft;
+  // How many of the first series are no baselines.
+  std::size_t others(std::size_t first) const {
     const auto is_other = [](const ChartSeries& series) { return !series.baseline; };
     const auto begin = chart_.series.begin();
-    const auto before = std::count_if(begin, begin + static_cast<std::ptrdiff_t>(index), is_other);
-    return series_colour(static_cast<std::size_t>(before),
-                         static_cast<std::size_t>(std::ranges::count_if(chart_.series, is_other)));
+    return static_cast<std::size_t>(std::count_if(begin, begin + static_cast<std::ptrdiff_t>(first), is_other));
+  }
+
+  // Baselines are grey; the others have colours by their place among themselves.
+  Rgb colour_of(std::size_t index) const {
+    if (chart_.series[index].baseline) return colours().soft;
+    return series_colour(others(index), others(chart_.series.size()));
   }
 
   void mark(const Point& at, std::size_t index, Rgb colour) {
-    const std::size_t crowd = chart_.series[index].baseline ? kRing : kDisc;
-    add_mark(picture_, at, chart_.series.size() <= kColours ? index : crowd, colour);
+    const bool crowd = others(chart_.series.size()) > kColours;
+    const std::size_t shape = chart_.series[index].baseline ? kRing : crowd ? kDisc : others(index);
+    add_mark(picture_, at, shape, colour);
   }
 
   // Where a series ends: its last point that is drawn.
